@@ -7,6 +7,7 @@ mod assignments;
 mod deletion;
 mod error;
 mod keys;
+mod scopes;
 #[cfg(test)]
 mod tests;
 mod users;
@@ -38,6 +39,7 @@ use crate::types::Versioning;
 pub use assignments::AssigneeKind;
 pub use assignments::AssignmentView;
 pub use error::StoreError;
+pub(super) use scopes::ScopeView;
 pub use users::NewKey;
 pub use users::NewUser;
 pub(super) use users::UserView;

@@ -240,6 +240,7 @@ pub(super) fn refused(error: &StoreError) -> Failure {
         | E::UserName(_)
         | E::DisplayName
         | E::AccessKeyId(_)
+        | E::ScopeName(_)
         | E::SecretKey
         | E::UserIssuer
         | E::NoIssuer
@@ -252,6 +253,9 @@ pub(super) fn refused(error: &StoreError) -> Failure {
         E::UserConfigured(..) => (StatusCode::CONFLICT, "UserConfigured"),
         E::AccessKeyTaken(_) => (StatusCode::CONFLICT, "AccessKeyExists"),
         E::TooManyUsers(_) => (StatusCode::CONFLICT, "TooManyUsers"),
+        E::NoScope(..) => (StatusCode::NOT_FOUND, "NoSuchScope"),
+        E::ScopeExists(..) => (StatusCode::CONFLICT, "ScopeExists"),
+        E::TooManyScopes(_) => (StatusCode::CONFLICT, "TooManyScopes"),
         E::NotFound(_) => (StatusCode::NOT_FOUND, "NoSuchAccount"),
         E::Exists(_) => (StatusCode::CONFLICT, "AccountExists"),
         E::Configured(_) => (StatusCode::CONFLICT, "AccountConfigured"),

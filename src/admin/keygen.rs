@@ -36,6 +36,16 @@ pub(super) fn new_secret_key() -> Result<Zeroizing<String>, SysError> {
     Ok(Zeroizing::new(STANDARD.encode(*bytes)))
 }
 
+/// A new key of an encryption scope; as [`new_key`].
+///
+/// # Errors
+/// As [`new_key`].
+pub(super) fn new_scope_key() -> Result<Zeroizing<[u8; 32]>, SysError> {
+    let mut bytes = Zeroizing::new([0; 32]);
+    SysRng.try_fill_bytes(&mut *bytes)?;
+    Ok(bytes)
+}
+
 /// A new secret that an account's user delegation keys are derived from, as [`new_key`].
 ///
 /// # Errors

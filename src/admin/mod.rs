@@ -45,6 +45,7 @@ mod keygen;
 mod keys;
 mod partitions;
 mod readiness;
+mod scopes;
 mod server;
 mod state;
 mod token;

@@ -17,6 +17,7 @@ use axum::response::IntoResponse;
 use axum::response::Response;
 use axum::routing::delete;
 use axum::routing::get;
+use axum::routing::patch;
 use axum::routing::post;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -43,6 +44,7 @@ use super::hosts;
 use super::keys;
 use super::partitions;
 use super::readiness::Phase;
+use super::scopes;
 use super::state::AdminState;
 use super::token;
 use super::trace;
@@ -133,6 +135,8 @@ fn control(state: &AdminState) -> Router<AdminState> {
         .route("/accounts/{name}/users", get(users::list).post(users::create))
         .route("/accounts/{name}/users/{user}", get(users::show).delete(users::remove))
         .route("/accounts/{name}/users/{user}/rotate", post(users::rotate))
+        .route("/accounts/{name}/scopes", get(scopes::list).post(scopes::create))
+        .route("/accounts/{name}/scopes/{scope}", patch(scopes::change))
         .route("/disks", get(disks::list))
         .route("/disks/drain", post(disks::drain))
         .route("/disks/remove", post(disks::remove))

@@ -68,6 +68,8 @@ pub enum Thing {
     Key,
     /// A user of an account: made, its keys rotated, deleted.
     User,
+    /// An encryption scope of an account: made, disabled, enabled.
+    Scope,
     /// A role assigned to a subject, group or user.
     Grant,
     /// A rule of the fault dial.

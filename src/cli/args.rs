@@ -16,6 +16,7 @@ use super::key::KeyCommand;
 use super::man::ManArgs;
 use super::partitions::args::PartitionsCommand;
 use super::sas::args::SasArgs;
+use super::scope::ScopeCommand;
 use super::serve::args::ServeArgs;
 use super::trace::TraceArgs;
 use super::user::UserCommand;
@@ -56,6 +57,9 @@ pub enum Command {
     /// Create, show, change and delete users of accounts, who have access keys of S3
     #[command(subcommand)]
     User(UserCommand),
+    /// Create, show, disable and enable encryption scopes that have keys of their own
+    #[command(subcommand)]
+    Scope(ScopeCommand),
     /// Show, split, merge, move and prepare the partitions of a running node's index
     #[command(subcommand)]
     Partitions(PartitionsCommand),

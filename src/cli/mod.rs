@@ -39,6 +39,7 @@ mod partitions;
 mod run;
 mod runtime;
 mod sas;
+mod scope;
 mod serve;
 mod trace;
 mod user;

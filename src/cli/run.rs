@@ -22,6 +22,7 @@ use super::output::print;
 use super::partitions;
 use super::runtime::block_on;
 use super::sas;
+use super::scope;
 use super::serve;
 use super::trace;
 use super::user;
@@ -41,6 +42,7 @@ pub fn run(cli: Cli) -> Result<i32, CliError> {
         Command::Health(args) => health::run(&args),
         Command::Account(command) => block_on(account::account(&command))?.map(|()| 0),
         Command::User(command) => block_on(user::user(&command))?.map(|()| 0),
+        Command::Scope(command) => block_on(scope::scope(&command))?.map(|()| 0),
         Command::Partitions(command) => block_on(partitions::partitions(&command))?.map(|()| 0),
         Command::Backup(args) => block_on(backup::backup(&args))?.map(|()| 0),
         Command::Restore(args) => block_on(backup::restore(&args))?.map(|()| 0),

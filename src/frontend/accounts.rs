@@ -1,8 +1,9 @@
 //! The accounts that this front end serves: a cache of their rows. Code that changes an account
-//! also renews the cache. `rows.rs` lists the rows, `users.rs` has the users of
-//! accounts, `unknown.rs` what could not be read.
+//! also renews the cache. `rows.rs` lists the rows, `users.rs` has the users of accounts, `scopes.rs`
+//! their encryption scopes, `unknown.rs` what could not be read.
 
 mod rows;
+mod scopes;
 mod unknown;
 mod users;
 
@@ -48,6 +49,8 @@ use unknown::Unknown;
 
 pub use rows::AccountRows;
 pub use rows::part_of_one;
+pub(crate) use scopes::Scope;
+pub use scopes::Scopes;
 pub use unknown::Unread;
 pub use users::AccessKeys;
 pub use users::ConfiguredUser;
@@ -84,6 +87,8 @@ pub struct Account {
     pub assignments: Vec<RoleAssignment>,
     /// Its users.
     pub users: Users,
+    /// Its encryption scopes with keys.
+    pub scopes: Scopes,
     /// Whether its keys come from the configuration instead of its row.
     pub configured: bool,
     /// Its counters.
@@ -118,6 +123,7 @@ impl Account {
         secrets: &Secrets,
     ) -> Result<Self, UnsealError> {
         let users = Users::stored(&name, &record, secrets);
+        let scopes = Scopes::stored(&name, &record, secrets);
         let (versioning, permanent_delete) = (record.versioning(), record.permanent_delete());
         let container_retention_days = record.container_retention_days();
         let locks_objects = record.locks_objects();
@@ -136,6 +142,7 @@ impl Account {
             properties,
             assignments,
             users,
+            scopes,
             anonymous,
             versioning,
             permanent_delete,

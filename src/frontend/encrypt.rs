@@ -1,7 +1,9 @@
-//! Content under customer-provided keys: encrypts it before it is stored, decrypts and verifies it
-//! after it is read. The key is kept in memory as long as the request.
+//! Content under keys, those of customers and of encryption scopes: encrypts it before it is stored,
+//! decrypts and verifies it after it is read. A customer's key is kept in memory as long as the
+//! request.
 
 pub(crate) mod claim;
+pub(crate) mod scope;
 
 use std::collections::VecDeque;
 
@@ -13,7 +15,6 @@ use crate::capacity::Capacity;
 use crate::env::Env;
 use crate::frontend::errors;
 use crate::index::BlobRecord;
-use crate::index::Encryption;
 use crate::index::Piece;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -111,12 +112,13 @@ pub(crate) fn decrypt_checksums(
     decrypting: Option<&Decrypting>,
     record: &mut BlobRecord,
 ) -> Result<(), Refusal> {
-    let (Some(decrypting), Some(fields), Some(Encryption::Customer(_))) =
-        (decrypting, &mut record.fields, &record.encryption)
-    else {
-        return Ok(());
-    };
-    decrypt_digests(decrypting, &mut fields.checksums)
+    let is_under_key = record.is_under_key();
+    match (decrypting, &mut record.fields) {
+        (Some(decrypting), Some(fields)) if is_under_key => {
+            decrypt_digests(decrypting, &mut fields.checksums)
+        }
+        (Some(_) | None, _) => Ok(()),
+    }
 }
 
 /// Decrypts checksums of content under the key.
@@ -187,7 +189,7 @@ impl Decrypting {
     fn refuse(&self, error: PieceError) -> PieceError {
         self.not_authentic.inc();
         let (account, container, blob) = (&self.account, &self.container, &self.blob);
-        let what = "content under a customer's key is not served";
+        let what = "content under a key is not served";
         tracing::error!(%account, container, ?blob, fault = %error, "{what}");
         error
     }

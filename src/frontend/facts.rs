@@ -54,6 +54,7 @@ pub(crate) fn of_blob(front: &FrontEnd, record: BlobRecord, now: Timestamp) -> B
     let change = change(&record);
     let (content_etag, crc64) = (record.content_etag(), record.content_crc64());
     let object = record.fields.as_ref().and_then(|fields| fields.object());
+    let under = record.under();
     Box::new(BlobFacts {
         last_access: front.last_access.as_ref().and_then(|_| record.last_access()),
         lease: LeaseFacts::at(now, record.lease.as_ref()),
@@ -67,7 +68,7 @@ pub(crate) fn of_blob(front: &FrontEnd, record: BlobRecord, now: Timestamp) -> B
         metadata: record.metadata,
         tags: record.tags,
         copy: record.copy.map(|copy| Box::new(copied(*copy))),
-        encryption: record.encryption,
+        encryption: under,
         content_etag,
         crc64,
         checksums: record.fields.map(|fields| fields.checksums).unwrap_or_default(),

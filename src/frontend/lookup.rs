@@ -2,6 +2,7 @@
 
 use crate::frontend::accounts::Account;
 use crate::frontend::encrypt::claim;
+use crate::frontend::encrypt::scope;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::rows::RowAccess;
@@ -66,10 +67,12 @@ impl BlobTarget<'_> {
     /// decide under what.
     ///
     /// # Errors
-    /// Also `RequestForbiddenByContainerEncryptionPolicy`.
+    /// Also `RequestForbiddenByContainerEncryptionPolicy`, and `AuthorizationFailure` for a disabled
+    /// scope.
     pub(crate) async fn locate_for_change(mut self, rows: &RowAccess) -> Result<Located, Refusal> {
         let record = container(rows, self.account, &self.path.container).await?;
         claim::settle(&record, &mut self.precondition)?;
+        scope::fill(self.account, &mut self.precondition)?;
         Ok(self.within(rows, &record))
     }
 
@@ -80,6 +83,7 @@ impl BlobTarget<'_> {
     pub(crate) async fn locate_for_content(mut self, rows: &RowAccess) -> Result<Located, Refusal> {
         let record = container(rows, self.account, &self.path.container).await?;
         claim::settle(&record, &mut self.precondition)?;
+        scope::fill(self.account, &mut self.precondition)?;
         // The index checks it again. Here it is refused before the content has come.
         if self.precondition.lock.protects() && record.object_lock().is_none() {
             return Err(Reason::NoObjectLock.into());

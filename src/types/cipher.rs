@@ -33,8 +33,8 @@ const BLOCK_BYTES: u64 = 16;
 /// SHA-256 of a customer-provided key. Nothing else of a key is stored.
 pub type KeySha256 = [u8; 32];
 
-/// A customer-provided key of a request (`x-ms-encryption-key`). It is never stored or shown, and
-/// is wiped when dropped.
+/// A key under which content is: a customer-provided key of a request (`x-ms-encryption-key`), which
+/// is never stored or shown, or the key of an encryption scope. It is wiped when dropped.
 #[derive(Clone)]
 pub struct CustomerKey {
     key: Zeroizing<[u8; 32]>,
@@ -45,10 +45,21 @@ impl CustomerKey {
     /// Parses base64 of 32 bytes; `None` for anything else.
     #[must_use]
     pub fn from_base64(text: &str) -> Option<Self> {
-        let decoded = Zeroizing::new(STANDARD.decode(text).ok()?);
-        let key = Zeroizing::new(<[u8; 32]>::try_from(decoded.as_slice()).ok()?);
+        Self::from_bytes(&Zeroizing::new(STANDARD.decode(text).ok()?))
+    }
+
+    /// A key of these bytes, 32; `None` for any other number.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let key = Zeroizing::new(<[u8; 32]>::try_from(bytes).ok()?);
         let sha256 = Sha256::digest(key.as_slice()).into();
         Some(Self { key, sha256 })
+    }
+
+    /// Its SHA-256.
+    #[must_use]
+    pub const fn sha256(&self) -> KeySha256 {
+        self.sha256
     }
 
     /// Base64 of its bytes, for a request to another server.

@@ -46,6 +46,20 @@ pub enum StoreError {
     /// A user's display name breaks the rule.
     #[error("a display name has 1 to 128 characters, and no control characters")]
     DisplayName,
+    /// The name of an encryption scope breaks the rule.
+    #[error("`{0}` is no name of an encryption scope: 3 to 63 letters, digits and hyphens")]
+    ScopeName(String),
+    /// There is no such encryption scope with a key.
+    #[error(
+        "account {0} has no encryption scope {1} with a key: `blockyard scope list {0}` shows them"
+    )]
+    NoScope(String, String),
+    /// The encryption scope exists already.
+    #[error("account {0} has the encryption scope {1} already; its key cannot be replaced")]
+    ScopeExists(String, String),
+    /// The account has too many.
+    #[error("account {0} has as many encryption scopes as an account may have, 1000")]
+    TooManyScopes(String),
     /// The id of an access key breaks the rule.
     #[error(
         "`{0}` is no access key id: 3 to 128 letters, digits and ._- that are no account name; leave it out and the \

@@ -73,6 +73,13 @@ impl SecretContext {
         Self::of(4, RoutingKey::account(name).as_bytes(), &owner)
     }
 
+    /// The key of an encryption scope.
+    #[must_use]
+    pub fn scope_key(name: &AccountName, id: AccountId, scope: &str) -> Self {
+        let owner = [&id.get().to_be_bytes(), scope.as_bytes()].concat();
+        Self::of(5, RoutingKey::account(name).as_bytes(), &owner)
+    }
+
     fn of(kind: u8, row: &[u8], owner: &[u8]) -> Self {
         Self([&[kind], row, owner].concat())
     }

@@ -13,6 +13,12 @@ pub(crate) fn user_path(account: &str, name: Option<&str>) -> String {
     name.map_or(users.clone(), |name| format!("{users}/{}", escaped(name)))
 }
 
+/// The path of an encryption scope of an account, or of all of its scopes.
+pub(crate) fn scope_path(account: &str, name: Option<&str>) -> String {
+    let scopes = format!("{}/scopes", account_path(account));
+    name.map_or(scopes.clone(), |name| format!("{scopes}/{}", escaped(name)))
+}
+
 /// The query of the pairs that have a value.
 pub(crate) fn form_urlencoded(pairs: &[(&str, Option<String>)]) -> String {
     let given = pairs

@@ -25,7 +25,9 @@ pub(super) fn apply(operation: &mut Operation, name: &str) -> Result<(), Refusal
             Ok(())
         }
         RequestEncryption::Scope(own) if own == name => Ok(()),
-        RequestEncryption::Scope(_) | RequestEncryption::Key(_) => {
+        RequestEncryption::Scope(_)
+        | RequestEncryption::KeyedScope { .. }
+        | RequestEncryption::Key(_) => {
             Err(Refusal::new(Reason::InvalidHeaderValue).hint(Hint::OtherScope))
         }
     }

@@ -17,6 +17,9 @@ pub(crate) fn claim(request: &RequestEncryption) -> EncryptionClaim {
         RequestEncryption::Plain => None,
         RequestEncryption::Key(key) => Some(key.encryption()),
         RequestEncryption::Scope(name) => Some(Encryption::Scope(name.clone())),
+        RequestEncryption::KeyedScope { name, key } => {
+            Some(Encryption::KeyedScope { name: name.clone(), key_sha256: key.sha256() })
+        }
     })
 }
 
@@ -41,7 +44,9 @@ pub(crate) fn settle(
             return Ok(());
         }
         RequestEncryption::Key(_) => false,
-        RequestEncryption::Scope(name) => *name == default.name,
+        RequestEncryption::Scope(name) | RequestEncryption::KeyedScope { name, .. } => {
+            *name == default.name
+        }
     };
     if own || !default.deny_override {
         return Ok(());

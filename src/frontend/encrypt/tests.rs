@@ -22,6 +22,7 @@ use crate::types::CHUNK_BYTES;
 use crate::types::ChecksumAlgorithm;
 use crate::types::ContainerName;
 use crate::types::Crc32c;
+use crate::types::Encryption;
 use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 use crate::types::Location;

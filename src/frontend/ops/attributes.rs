@@ -1,6 +1,7 @@
 //! What is known of a blob, and of the parts in which it was uploaded.
 
 use crate::frontend::encrypt;
+use crate::frontend::encrypt::scope::Unlocking;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::facts;
@@ -8,7 +9,6 @@ use crate::frontend::lookup;
 use crate::frontend::lookup::BlobTarget;
 use crate::frontend::lookup::BlobVersion;
 use crate::frontend::lookup::Located;
-use crate::frontend::ops::content;
 use crate::frontend::state::FrontEnd;
 use crate::index::BlobPartView;
 use crate::index::BlobPartsView;
@@ -18,7 +18,6 @@ use crate::protocol::model::Reply;
 use crate::protocol::model::operation::WantedParts;
 use crate::protocol::model::reply::BlobPart;
 use crate::protocol::model::reply::BlobParts;
-use crate::types::Encryption;
 
 /// Looks up a blob and a page of its parts.
 pub(crate) async fn get(
@@ -26,7 +25,7 @@ pub(crate) async fn get(
     blob: BlobTarget<'_>,
     wanted: WantedParts,
 ) -> Result<Reply, Refusal> {
-    let decrypting = content::decrypting(front, &blob);
+    let unlocking = Unlocking::of(front, &blob);
     let Located { blob: BlobVersion { key, revision }, precondition, .. } =
         blob.locate(&front.rows).await?;
     let guard = lookup::guard(precondition);
@@ -34,12 +33,12 @@ pub(crate) async fn get(
     let found = front.rows.router.ask(ReadBlobParts { key, revision, guard, after, limit }).await;
     let BlobPartsView { mut record, total, parts, more } =
         found.map_err(|error| errors::from_index(&error, Subject::Blob))?;
+    let decrypting = unlocking.found(&record)?;
     encrypt::decrypt_md5(decrypting.as_ref(), &mut record.properties)?;
     encrypt::decrypt_checksums(decrypting.as_ref(), &mut record)?;
     let mut items = Vec::with_capacity(parts.len());
     for BlobPartView { number, len, mut checksums } in parts {
-        if let (Some(decrypting), Some(Encryption::Customer(_))) = (&decrypting, &record.encryption)
-        {
+        if let Some(decrypting) = decrypting.as_ref().filter(|_| record.is_under_key()) {
             encrypt::decrypt_digests(decrypting, &mut checksums)?;
         }
         items.push(BlobPart { number, len, checksums });

@@ -7,7 +7,7 @@ use crate::frontend::answers::AnswerMemory;
 use crate::frontend::answers::Payer;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::encrypt;
-use crate::frontend::encrypt::Decrypting;
+use crate::frontend::encrypt::scope::Unlocking;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::facts;
@@ -48,7 +48,7 @@ pub(crate) async fn get(
     bytes: WantedBytes,
     payer: Payer,
 ) -> Answer {
-    let decrypting = decrypting(front, &blob);
+    let unlocking = Unlocking::of(front, &blob);
     let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
     // Before the look-up: what it finds is not freed until the body has been sent.
     let mut guard = front.rows.inflight.read(front.env.clock.monotonic());
@@ -65,6 +65,7 @@ pub(crate) async fn get(
         Err(refused) => return Err(refused),
     };
     read::found(&mut guard, &mut view);
+    let decrypting = unlocking.found(&view.record)?;
     encrypt::decrypt_md5(decrypting.as_ref(), &mut view.record.properties)?;
     encrypt::decrypt_checksums(decrypting.as_ref(), &mut view.record)?;
     front.copies.show_progress(&mut view.record);
@@ -116,13 +117,14 @@ pub(crate) async fn facts(
     front: &FrontEnd,
     blob: BlobTarget<'_>,
 ) -> Result<Box<BlobFacts>, Refusal> {
-    let decrypting = decrypting(front, &blob);
+    let unlocking = Unlocking::of(front, &blob);
     let Located { blob: BlobVersion { key, revision }, precondition, .. } =
         blob.locate(&front.rows).await?;
     let guard = lookup::guard(precondition);
     let versioning = guard.protection.versioning;
     let look_up = ReadBlob { key, revision, guard, range: None, pieces: false };
     let mut view = read_blob(front, look_up).await?;
+    let decrypting = unlocking.found(&view.record)?;
     encrypt::decrypt_md5(decrypting.as_ref(), &mut view.record.properties)?;
     encrypt::decrypt_checksums(decrypting.as_ref(), &mut view.record)?;
     front.copies.show_progress(&mut view.record);
@@ -145,12 +147,6 @@ async fn explained(front: &FrontEnd, blob: BlobVersion, refused: Refusal) -> Ref
         }
         Err(_) => refused,
     }
-}
-
-/// `None` when the request has no key.
-pub(super) fn decrypting(front: &FrontEnd, blob: &BlobTarget<'_>) -> Option<Decrypting> {
-    let key = blob.precondition.encryption.key()?;
-    Some(Decrypting::new(key, &blob.account.name, &blob.path, front.not_authentic()))
 }
 
 /// Reads a blob. To whom it is only open, what protects it is not shown.

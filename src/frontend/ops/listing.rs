@@ -5,6 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 
 use crate::frontend::accounts::Account;
+use crate::frontend::encrypt::scope;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::facts;
@@ -178,7 +179,7 @@ pub(crate) async fn blobs(
         query.weight_max = PAGE_WEIGHT_MAX.saturating_sub(weight).max(1);
         let page = front.rows.router.list(&query).await;
         let page = page.map_err(|error| errors::from_index(&error, Subject::Blob))?;
-        items.extend(page.entries.into_iter().map(|entry| item(front, entry, now)));
+        items.extend(page.entries.into_iter().map(|entry| item(front, account, entry, now)));
         after.extend(page.after);
         weight += page.weight;
         query.from = page.next;
@@ -238,14 +239,18 @@ const fn history(list: &ListBlobs) -> History {
     }
 }
 
-fn item(front: &FrontEnd, entry: ListEntry, now: Timestamp) -> BlobItem {
+fn item(front: &FrontEnd, account: &Account, entry: ListEntry, now: Timestamp) -> BlobItem {
     match entry {
         ListEntry::Blob { name, revision, mut record } => {
             front.copies.show_progress(&mut record);
-            BlobItem::Blob { name, revision, facts: facts::of_blob(front, *record, now) }
+            let mut facts = facts::of_blob(front, *record, now);
+            scope::show_md5(account, &mut facts);
+            BlobItem::Blob { name, revision, facts }
         }
         ListEntry::VersionsOnly { name, record } => {
-            BlobItem::VersionsOnly { name, facts: facts::of_blob(front, *record, now) }
+            let mut facts = facts::of_blob(front, *record, now);
+            scope::show_md5(account, &mut facts);
+            BlobItem::VersionsOnly { name, facts }
         }
         // A list of blobs has no uploads.
         ListEntry::Uncommitted { name } | ListEntry::Upload { name, .. } => {

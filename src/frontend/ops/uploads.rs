@@ -5,6 +5,7 @@ use crate::frontend::body::RequestBody;
 use crate::frontend::commit;
 use crate::frontend::encrypt::Encrypting;
 use crate::frontend::encrypt::claim::with_encryption_header;
+use crate::frontend::encrypt::scope;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
@@ -112,9 +113,11 @@ pub(crate) async fn stage(
     body: &mut RequestBody,
 ) -> Result<Reply, Refusal> {
     // The encryption is that of the upload: the container's default scope does not count.
-    let Located { container, blob, precondition } = blob.locate(&front.rows).await?;
+    let account = blob.account;
+    let Located { container, blob, mut precondition } = blob.locate(&front.rows).await?;
     // The bytes of a part without an upload are not received.
     let record = find(front, &blob.key, upload).await?;
+    scope::fill_of_upload(account, record.blob.under().as_ref(), &mut precondition)?;
     let body_of = &with_checksum(body_of, record.checksum())?;
     let encrypting = Encrypting::new(&front.env, precondition.encryption.key());
     let is_plain = encrypting.is_none();

@@ -5,7 +5,9 @@ use crate::frontend::body::ResponseBody;
 use crate::frontend::commit;
 use crate::frontend::dialect::source::AuthorizedSource;
 use crate::frontend::dialect::source::authorize;
+use crate::frontend::encrypt;
 use crate::frontend::encrypt::Decrypting;
+use crate::frontend::encrypt::scope::Unlocking;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::lookup;
@@ -42,8 +44,10 @@ use crate::protocol::model::named_copy::NamedSource;
 use crate::protocol::model::operation::BlobOperation;
 use crate::types::AccessTier;
 use crate::types::AccountId;
+use crate::types::BlobProperties;
 use crate::types::ByteRange;
 use crate::types::Conditions;
+use crate::types::ContentMd5;
 use crate::types::Crc64;
 use crate::types::Encryption;
 use crate::types::EtagMatch;
@@ -57,8 +61,10 @@ pub(crate) struct Inside {
     guard: index::inflight::ReadGuard,
     /// The account whose share of memory the bytes in transit use.
     payer: AccountId,
-    /// The key under which its content is, if the request brings one.
+    /// The key under which its content is: that of the request, or of its scope.
     decrypting: Option<Decrypting>,
+    /// The Content-MD5 of a blob under a scope with a key.
+    scoped_md5: Option<ContentMd5>,
     /// What the request says of its encryption.
     encryption: EncryptionClaim,
     /// Whether it is in the archive tier. Its look-up permits that then.
@@ -164,9 +170,7 @@ async fn find(
     front: &FrontEnd,
     Readable { target, range, payer }: Readable<'_>,
 ) -> Result<Inside, Refusal> {
-    let key = target.precondition.encryption.key();
-    let decrypting = key
-        .map(|key| Decrypting::new(key, &target.account.name, &target.path, front.not_authentic()));
+    let unlocking = Unlocking::of(front, &target);
     let Located { blob, precondition, .. } = target.locate(&front.rows).await?;
     // Before the look-up: what it finds is not freed until the copy has read it.
     let mut guard = front.rows.inflight.read(front.env.clock.monotonic());
@@ -174,6 +178,8 @@ async fn find(
     let encryption = asked.encryption.clone();
     let mut view = look_up(front, &blob, asked, range).await?;
     read::found(&mut guard, &mut view);
+    let decrypting = unlocking.found(&view.record)?;
+    let scoped_md5 = scoped_md5(decrypting.as_ref(), &view.record)?;
     let copy = view.record.copy.as_ref();
     if copy.is_some_and(|copy| copy.status == CopyStatus::Pending) {
         // Its bytes are still to come.
@@ -184,7 +190,22 @@ async fn find(
     }
     let tier = view.record.tier.as_ref().map(|tier| tier.at(front.env.clock.now()).tier);
     let over_archived = tier == Some(AccessTier::Archive);
-    Ok(Inside { blob, view, guard, payer, decrypting, encryption, over_archived })
+    Ok(Inside { blob, view, guard, payer, decrypting, scoped_md5, encryption, over_archived })
+}
+
+/// The Content-MD5 of a blob under a scope with a key, decrypted.
+fn scoped_md5(
+    decrypting: Option<&Decrypting>,
+    record: &BlobRecord,
+) -> Result<Option<ContentMd5>, Refusal> {
+    if !record.is_under_key() || record.encryption.as_ref().is_some_and(Encryption::is_by_customer)
+    {
+        return Ok(None);
+    }
+    let content_md5 = record.properties.content_md5.clone();
+    let mut properties = BlobProperties { content_md5, ..BlobProperties::default() };
+    encrypt::decrypt_md5(decrypting, &mut properties)?;
+    Ok(Some(properties.content_md5))
 }
 
 async fn look_up(
@@ -202,13 +223,16 @@ impl Inside {
     /// What is known of it.
     pub(super) fn facts(&self) -> Facts {
         let record = &self.view.record;
-        // Checksums of content under a customer's key are encrypted.
+        // Checksums of content under a key are encrypted.
         let is_whole = self.view.range == (0..record.len);
-        let is_plain = !matches!(record.encryption, Some(Encryption::Customer(_)));
+        let is_plain = !record.is_under_key();
         let content_tag = record.content_tag().filter(|_| is_whole && is_plain);
         let checksums = record.fields.as_ref().filter(|_| is_whole && is_plain);
         let checksums = checksums.map(|fields| fields.checksums.clone()).unwrap_or_default();
-        let BlobRecord { kind, properties, metadata, tags, .. } = record.clone();
+        let BlobRecord { kind, mut properties, metadata, tags, .. } = record.clone();
+        if let Some(md5) = &self.scoped_md5 {
+            properties.content_md5 = md5.clone();
+        }
         let archived = self.over_archived;
         Facts { kind, properties, metadata, archived, tags, content_tag, checksums }
     }
@@ -218,7 +242,7 @@ impl Inside {
         &self.view.record
     }
 
-    /// The key under which its content is, if the request brings one.
+    /// The key under which its content is: that of the request, or of its scope.
     pub(crate) const fn decrypting(&self) -> Option<&Decrypting> {
         self.decrypting.as_ref()
     }
@@ -314,8 +338,9 @@ impl Inside {
         let (blob, view) = (self.blob.clone(), self.view.clone());
         let (payer, decrypting) = (self.payer, self.decrypting.clone());
         let encryption = self.encryption.clone();
-        let over_archived = self.over_archived;
-        let second = Self { blob, view, guard, payer, decrypting, encryption, over_archived };
+        let (scoped_md5, over_archived) = (self.scoped_md5.clone(), self.over_archived);
+        let second =
+            Self { blob, view, guard, payer, decrypting, scoped_md5, encryption, over_archived };
         second.body(front).await
     }
 }

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::index::record::AccountRecord;
+use crate::index::record::ScopeRecord;
 use crate::index::record::UserRecord;
 use crate::types::AccountId;
 use crate::types::Collation;
@@ -45,6 +46,16 @@ pub enum AccountChange {
     PutUser(Box<UserRecord>),
     /// Removes a user and its roles; one that is not there changes nothing.
     RemoveUser(UserName),
+    /// Adds an encryption scope with a key; one that is there keeps its key. A time that is zero is
+    /// set. The caller holds the number of them to [`AccountRecord::SCOPES_MAX`].
+    AddScope(Box<ScopeRecord>),
+    /// Enables or disables an encryption scope; one that is not there changes nothing.
+    SwitchScope {
+        /// Its name.
+        name: String,
+        /// Whether content under it may be read and written.
+        enabled: bool,
+    },
 }
 
 /// A page of all accounts, in name order, as far as this partition reaches.

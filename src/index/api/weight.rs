@@ -265,6 +265,10 @@ fn account_change(change: &AccountChange) -> usize {
             size_of_val(user.as_ref()) + list(&user.keys) + keys.sum::<usize>() + texts
         }
         AccountChange::RemoveUser(name) => text(name.as_str()),
+        AccountChange::AddScope(scope) => {
+            size_of_val(scope.as_ref()) + text(&scope.name) + secret(&scope.key)
+        }
+        AccountChange::SwitchScope { name, .. } => text(name),
     }
 }
 
@@ -329,7 +333,9 @@ fn guard(guard: &Guard) -> usize {
 
 fn claim(claim: &EncryptionClaim) -> usize {
     match claim {
-        EncryptionClaim::Given(Some(Encryption::Scope(name))) => text(name),
+        EncryptionClaim::Given(Some(
+            Encryption::Scope(name) | Encryption::KeyedScope { name, .. },
+        )) => text(name),
         EncryptionClaim::Given(Some(Encryption::Customer(_)) | None)
         | EncryptionClaim::Unchecked => 0,
     }

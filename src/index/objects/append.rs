@@ -53,7 +53,7 @@ pub(super) async fn append(
     let AppendBlob { mut blob, blocks, sealed } = load(eval, &key).await?;
     blob.record.lease = guard::change(&append.guard, &blob.record, eval.now)?;
     lock::may_change(&blob.record, eval.now)?;
-    encryption::check_content(&append.guard.encryption, blob.record.encryption.as_ref())?;
+    encryption::check_content(&append.guard.encryption, blob.record.under().as_ref())?;
     if sealed {
         return Err(Refused::Sealed.into());
     }

@@ -62,12 +62,12 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutBlob) -> Result<Writ
         metadata: put.metadata.clone(),
         kind,
         tier: put.tier.map(|tier| TierState::new(tier, eval.now)),
-        encryption: put.guard.encryption.applied(),
         lease,
         tags: put.tags.clone(),
         fields: new_fields::of(kind, &put.fields),
         ..BlobRecord::after(before, eval.now, len, crc64)
     };
+    record.put_under(put.guard.encryption.applied());
     tags::changed(eval, &key, &blob_row::tags_of(old.as_ref()), &put.tags);
     let mut dropped = staged::discard(eval, &key).await?;
     let of = InTheWay::of(old.as_ref());
@@ -129,7 +129,7 @@ pub(super) async fn update(
         lock::may_change(&blob.record, eval.now)?;
         guard::not_archived(&blob.record, eval.now)?;
     }
-    encryption::check_change(&update.guard.encryption, blob.record.encryption.as_ref())?;
+    encryption::check_change(&update.guard.encryption, blob.record.under().as_ref())?;
     if matches!(update.change, BlobChange::Metadata(_))
         && let Fate::Kept(version) = chain::fate(&update.guard, &blob.record, eval.now)?
     {
@@ -172,7 +172,7 @@ fn apply(
 ) -> Result<(), Error> {
     match &update.change {
         BlobChange::Properties(properties) => {
-            encryption::check_properties(properties, blob.record.encryption.as_ref())?;
+            encryption::check_properties(properties, blob.record.under().as_ref())?;
             blob.record.replace_properties(properties.clone());
         }
         BlobChange::Metadata(metadata) => blob.record.metadata = metadata.clone(),

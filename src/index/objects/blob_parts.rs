@@ -16,7 +16,6 @@ use crate::index::objects::values::Layout;
 use crate::index::record::BlobRecord;
 use crate::index::rows::Rows;
 use crate::types::ChecksumValue;
-use crate::types::Encryption;
 use crate::types::PartNumber;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
@@ -31,7 +30,7 @@ pub(super) async fn page(
     let of = RevisionOf { revision: read.revision, guard: &read.guard };
     let blob = revision::load(view, &key, of).await?;
     guard::read(&read.guard, &blob.record, now)?;
-    encryption::check(&read.guard.encryption, blob.record.encryption.as_ref())?;
+    encryption::check(&read.guard.encryption, blob.record.under().as_ref())?;
     let record = blob.record.clone();
     let mut page = Page::new(read, &record);
     let total = match blob.content(&key)?.layout {
@@ -73,7 +72,7 @@ impl Page {
         Self {
             after: read.after,
             limit: usize::try_from(read.limit).unwrap_or(usize::MAX),
-            has_crc64: !matches!(record.encryption, Some(Encryption::Customer(_))),
+            has_crc64: !record.is_under_key(),
             parts: Vec::new(),
             more: false,
         }

@@ -42,7 +42,6 @@ use crate::types::BlockSource;
 use crate::types::ContentTag;
 use crate::types::Crc64;
 use crate::types::Crc64Combiner;
-use crate::types::Encryption;
 use crate::types::Etag;
 use crate::types::Location;
 use crate::types::RoutingKey;
@@ -65,8 +64,8 @@ pub(super) async fn commit(
     }
     let lease = guard::create(&commit.guard, before, eval.now)?;
     guard::replaceable(&commit.guard, before, eval.now)?;
-    let under = before.and_then(|old| old.encryption.as_ref());
-    encryption::check_replaced(&commit.guard.encryption, under)?;
+    let under = before.and_then(BlobRecord::under);
+    encryption::check_replaced(&commit.guard.encryption, under.as_ref())?;
     if commit.list.len() > BLOCKS_COMMITTED_MAX {
         return Err(Refused::TooManyBlocks.into());
     }
@@ -88,12 +87,12 @@ pub(super) async fn commit(
         properties: commit.properties.clone(),
         metadata: commit.metadata.clone(),
         tier: commit.tier.map(|tier| TierState::new(tier, eval.now)),
-        encryption: commit.guard.encryption.applied(),
         lease,
         tags: commit.tags.clone(),
         fields: new_fields::of(BlobKind::Block, &fields),
         ..BlobRecord::after(before, eval.now, len, crc64)
     };
+    record.put_under(commit.guard.encryption.applied());
     way.finish(&mut record, &commit.guard, eval.now)?;
     let content = layout::build(eval, &key, entries);
     check_layout(&content.layout, commit.list.len(), len)
@@ -138,16 +137,12 @@ async fn replace(
     Ok(Replaced { committed, way })
 }
 
-/// The tag of content under a customer's key. No checksum of it is kept from which one could be
+/// The tag of content under a key. No checksum of it is kept from which one could be
 /// derived.
 fn tag(commit: &CommitBlocks, now: Timestamp) -> Option<ContentTag> {
-    match commit.guard.encryption.applied() {
-        Some(Encryption::Customer(_)) => {
-            let number = u32::try_from(commit.list.len()).unwrap_or(u32::MAX);
-            Some(ContentTag::of_commit(Etag::from_commit(now), number))
-        }
-        Some(Encryption::Scope(_)) | None => None,
-    }
+    commit.guard.encryption.applied()?.key_sha256()?;
+    let number = u32::try_from(commit.list.len()).unwrap_or(u32::MAX);
+    Some(ContentTag::of_commit(Etag::from_commit(now), number))
 }
 
 /// Removes all staged rows. Returns the blocks that the list may take, and adds the locations of

@@ -30,6 +30,7 @@ use crate::index::objects::page::Window;
 use crate::index::objects::values;
 use crate::index::record::AccountRecord;
 use crate::index::record::ContainerRecord;
+use crate::index::record::ScopeRecord;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
 use crate::types::AccountId;
@@ -43,6 +44,7 @@ use crate::types::KeyRange;
 use crate::types::ObjectLock;
 use crate::types::PublicAccess;
 use crate::types::RoutingKey;
+use crate::types::Timestamp;
 use crate::types::Versioning;
 
 /// Reads an account.
@@ -116,6 +118,15 @@ pub(super) async fn update_account(
         AccountChange::Unassign(old) => record.assignments.retain(|kept| kept != old),
         AccountChange::PutUser(user) => record.put_user(user.made_at(eval.now)),
         AccountChange::RemoveUser(name) => record.remove_user(name),
+        AccountChange::AddScope(scope) => {
+            let made = scope.created == Timestamp::ZERO;
+            let created = if made { eval.now } else { scope.created };
+            record.add_scope(ScopeRecord { created, ..scope.as_ref().clone() });
+        }
+        AccountChange::SwitchScope { name, enabled } => record.change_fields(|fields| {
+            let named = fields.scopes.iter_mut().filter(|scope| scope.name == *name);
+            named.for_each(|scope| scope.enabled = *enabled);
+        }),
     }
     let key = RoutingKey::account(name).as_bytes().clone();
     eval.out.put(Family::Main, key, values::encode_record(&record));

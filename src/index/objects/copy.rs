@@ -57,11 +57,11 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutCopy) -> Result<Writ
         tags: put.tags.clone(),
         tier: put.tier.clone(),
         copy: put.copy.clone(),
-        encryption: put.guard.encryption.applied(),
         lease,
         fields: new_fields::of(laid.kind, &put.fields),
         ..BlobRecord::after(before, eval.now, len, put.crc64)
     };
+    record.put_under(put.guard.encryption.applied());
     tags::changed(eval, &key, &blob_row::tags_of(old.as_ref()), &put.tags);
     let mut dropped = staged::discard(eval, &key).await?;
     let of = InTheWay::of(old.as_ref());

@@ -12,13 +12,27 @@ use crate::types::Encryption;
 /// Checks a request against the blob that it reads. It need not name the scope of a blob that is
 /// under one.
 pub(super) fn check(claim: &EncryptionClaim, blob: Option<&Encryption>) -> Result<(), Error> {
-    use Encryption as E;
     let EncryptionClaim::Given(given) = claim else { return Ok(()) };
+    // A scope is named; whether it has a key, the request does not say.
+    if let (Some(given), Some(blob)) = (given, blob)
+        && let (Some(given), Some(blob)) = (given.scope(), blob.scope())
+        && given == blob
+    {
+        return Ok(());
+    }
+    compare(given.as_ref(), blob)
+}
+
+/// As [`check`], but a scope with a key is another one than a scope of this name without.
+fn compare(given: Option<&Encryption>, blob: Option<&Encryption>) -> Result<(), Error> {
+    use Encryption as E;
     let fault = match (given, blob) {
-        (None, None | Some(E::Scope(_))) => return Ok(()),
-        (given, blob) if given.as_ref() == blob => return Ok(()),
-        (None | Some(E::Scope(_)), Some(E::Customer(_))) => EncryptionFault::KeyMissing,
-        (Some(E::Customer(_)), Some(E::Scope(_))) | (Some(_), None) => {
+        (None, None | Some(E::Scope(_) | E::KeyedScope { .. })) => return Ok(()),
+        (given, blob) if given == blob => return Ok(()),
+        (None | Some(E::Scope(_) | E::KeyedScope { .. }), Some(E::Customer(_))) => {
+            EncryptionFault::KeyMissing
+        }
+        (Some(E::Customer(_)), Some(E::Scope(_) | E::KeyedScope { .. })) | (Some(_), None) => {
             EncryptionFault::NotEncrypted
         }
         (Some(_), Some(_)) => EncryptionFault::Mismatch,
@@ -34,12 +48,11 @@ pub(super) fn check_change(
     claim: &EncryptionClaim,
     blob: Option<&Encryption>,
 ) -> Result<(), Error> {
-    match (claim, blob) {
-        (EncryptionClaim::Given(None), Some(Encryption::Scope(_))) => {
-            Err(Refused::Encryption(EncryptionFault::KeyMissing).into())
-        }
-        (EncryptionClaim::Unchecked | EncryptionClaim::Given(_), _) => check(claim, blob),
+    let EncryptionClaim::Given(given) = claim else { return Ok(()) };
+    if given.is_none() && blob.is_some_and(|blob| blob.scope().is_some()) {
+        return Err(Refused::Encryption(EncryptionFault::KeyMissing).into());
     }
+    compare(given.as_ref(), blob)
 }
 
 /// As [`check_change`], for a request that adds content. A request that says nothing of encryption
@@ -51,12 +64,13 @@ pub(super) fn check_content(
     check_change(&EncryptionClaim::Given(claim.applied()), blob)
 }
 
-/// As [`check_content`], for a part of an upload. It need not name the scope of the upload.
+/// As [`check_content`], for a part of an upload. It need not name the scope of the upload, if that
+/// has no key.
 pub(super) fn check_part(
     claim: &EncryptionClaim,
     upload: Option<&Encryption>,
 ) -> Result<(), Error> {
-    check(&EncryptionClaim::Given(claim.applied()), upload)
+    compare(claim.applied().as_ref(), upload)
 }
 
 /// Checks a block list against the blob that it replaces. It must name a scope if the blob is under
@@ -65,21 +79,20 @@ pub(super) fn check_replaced(
     claim: &EncryptionClaim,
     before: Option<&Encryption>,
 ) -> Result<(), Error> {
-    match (claim.applied(), before) {
-        (None, Some(Encryption::Scope(_))) => {
-            Err(Refused::Encryption(EncryptionFault::KeyMissing).into())
-        }
-        (None, Some(Encryption::Customer(_)) | None) | (Some(_), _) => Ok(()),
+    let was_scoped = before.is_some_and(|before| before.scope().is_some());
+    if was_scoped && claim.applied().is_none() {
+        return Err(Refused::Encryption(EncryptionFault::KeyMissing).into());
     }
+    Ok(())
 }
 
-/// Refuses a plain digest for a blob under a customer-provided key. Such a digest is stored only
-/// encrypted under that key, so the request must bring the key.
+/// Refuses a plain digest for a blob under a key. Such a digest is stored only encrypted under that
+/// key, so the request must bring the key or name the scope.
 pub(super) fn check_properties(
     properties: &BlobProperties,
     blob: Option<&Encryption>,
 ) -> Result<(), Error> {
-    let by_key = matches!(blob, Some(Encryption::Customer(_)));
+    let by_key = blob.is_some_and(|blob| blob.key_sha256().is_some());
     if by_key && properties.content_md5.to_base64().is_some() {
         return Err(Refused::Encryption(EncryptionFault::KeyMissing).into());
     }
@@ -89,11 +102,10 @@ pub(super) fn check_properties(
 /// Checks the blocks of a block list: all of them are under the key of the list, or none is under a
 /// key.
 pub(super) fn check_blocks(claim: &EncryptionClaim, entries: &[Entry]) -> Result<(), Error> {
-    let key = claim.applied().filter(|e| matches!(e, Encryption::Customer(_)));
-    let claim = EncryptionClaim::Given(key);
+    let key = claim.applied().and_then(|under| under.key_sha256()).map(Encryption::Customer);
     entries.iter().try_for_each(|entry| {
         let under = entry.content.nonce().map(|nonce| Encryption::Customer(nonce.key_sha256));
-        check(&claim, under.as_ref())
+        compare(key.as_ref(), under.as_ref())
     })
 }
 

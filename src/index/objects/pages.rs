@@ -63,7 +63,7 @@ pub(super) async fn write(
         return Err(Refused::SequenceCondition.into());
     }
     let Range { start, end } = write.range;
-    encryption::check_content(&write.guard.encryption, blob.record.encryption.as_ref())?;
+    encryption::check_content(&write.guard.encryption, blob.record.under().as_ref())?;
     let len = blob.record.len;
     let whole = |offset: u64| offset.is_multiple_of(PAGE_BYTES);
     if start >= end || end > len || !whole(start) || !whole(end) {
@@ -96,7 +96,7 @@ pub(super) async fn update(
     let PageBlob { mut blob, sequence: old, layers } = load(eval, &key).await?;
     blob.record.lease = guard::change(&update.guard, &blob.record, eval.now)?;
     lock::may_change(&blob.record, eval.now)?;
-    encryption::check_change(&update.guard.encryption, blob.record.encryption.as_ref())?;
+    encryption::check_change(&update.guard.encryption, blob.record.under().as_ref())?;
     let sequence = match update.sequence {
         None => old,
         Some(SequenceAction::Max(new)) => old.max(new),
@@ -127,7 +127,7 @@ pub(super) async fn update(
     if rest.is_none() {
         blob.record.kind = BlobKind::Page { sequence };
         if let Some(properties) = &update.properties {
-            encryption::check_properties(properties, blob.record.encryption.as_ref())?;
+            encryption::check_properties(properties, blob.record.under().as_ref())?;
             blob.record.replace_properties(properties.clone());
         }
     }

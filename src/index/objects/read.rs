@@ -58,7 +58,7 @@ pub(super) async fn blob(
     if read.pieces && !read.guard.over_archived {
         guard::not_archived(&blob.record, now)?;
     }
-    encryption::check(&read.guard.encryption, blob.record.encryption.as_ref())?;
+    encryption::check(&read.guard.encryption, blob.record.under().as_ref())?;
     let len = blob.record.len;
     let range = match read.range {
         Some(range) => range.within(len).ok_or(Refused::InvalidRange { len })?,

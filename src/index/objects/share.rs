@@ -45,10 +45,10 @@ pub(super) async fn share(eval: &mut Evaluation<'_>, share: &Share) -> Result<Wr
     if !share.guard.over_archived {
         guard::not_archived(&blob.record, eval.now)?;
     }
-    encryption::check(&share.guard.encryption, blob.record.encryption.as_ref())?;
+    encryption::check(&share.guard.encryption, blob.record.under().as_ref())?;
     let found = blob.content(&key)?;
     let range = share.range.clone().unwrap_or(0..blob.record.len);
-    let is_locked = is_locked(&share.guard.encryption, blob.record.encryption.as_ref());
+    let is_locked = is_locked(&share.guard.encryption, blob.record.under().as_ref());
     let content = if is_locked {
         None
     } else if range == (0..blob.record.len) {

@@ -47,7 +47,7 @@ pub(super) async fn take(
     let key = RoutingKey::blob(&snapshot.key);
     let mut blob = blob_row::current(eval, &key).await?.ok_or(Refused::BlobNotFound)?;
     guard::change_beside_lease(&snapshot.guard, &blob.record, eval.now)?;
-    encryption::check_change(&snapshot.guard.encryption, blob.record.encryption.as_ref())?;
+    encryption::check_change(&snapshot.guard.encryption, blob.record.under().as_ref())?;
     guard::not_archived(&blob.record, eval.now)?;
     let BlobContent { id_len, layout } = blob.content(&key)?;
     let SharedLayout { kept, copy } = layout::share(eval, &key, layout.clone()).await?;

@@ -52,10 +52,10 @@ pub(super) fn start(eval: &mut Evaluation<'_>, start: &StartUpload) -> Result<Wr
         metadata: start.metadata.clone(),
         tags: start.tags.clone(),
         tier: start.tier.map(|tier| TierState::new(tier, eval.now)),
-        encryption: start.encryption.applied(),
         fields: new_fields::of(BlobKind::Block, &object),
         ..BlobRecord::new(eval.now, eval.now, 0, Crc64::EMPTY)
     };
+    blob.put_under(start.encryption.applied());
     blob.set_retention(start.lock.retention);
     blob.set_legal_hold(start.lock.legal_hold);
     let fields = UploadFields {
@@ -89,7 +89,7 @@ pub(super) async fn stage(
 ) -> Result<WriteReply, Error> {
     let blob = RoutingKey::blob(&stage.key);
     let upload = load(eval.view, &blob, stage.upload).await?.ok_or(UploadRefusal::NotFound)?;
-    encryption::check_part(&stage.encryption, upload.blob.encryption.as_ref())?;
+    encryption::check_part(&stage.encryption, upload.blob.under().as_ref())?;
     let row = keys::part(&blob, stage.upload, stage.number.get());
     let content = Content::from(&stage.content);
     if let Some(value) = eval.view.get(Family::Staged, &row).await? {

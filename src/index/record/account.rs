@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::index::record::AccountFields;
+use crate::index::record::ScopeRecord;
 use crate::index::record::UserRecord;
 use crate::index::record::tagged;
 use crate::types::AccountId;
@@ -45,6 +46,8 @@ impl AccountRecord {
     pub const ASSIGNMENTS_MAX: usize = 1000;
     /// The most users of one account. Each takes about 400 bytes of the row.
     pub const USERS_MAX: usize = 1000;
+    /// The most encryption scopes with keys of one account. Each takes about 160 bytes of the row.
+    pub const SCOPES_MAX: usize = 1000;
 
     /// An account without keys and roles.
     #[must_use]
@@ -83,6 +86,19 @@ impl AccountRecord {
         self.fields = (*fields != AccountFields::default()).then_some(fields);
         self.assignments
             .retain(|role| role.issuer != USER_ISSUER || role.principal != name.as_str());
+    }
+
+    /// Its encryption scopes with keys.
+    #[must_use]
+    pub fn scopes(&self) -> &[ScopeRecord] {
+        self.fields.as_ref().map_or(&[], |fields| fields.scopes.as_slice())
+    }
+
+    /// Adds a scope. One that is there keeps its key.
+    pub(in crate::index) fn add_scope(&mut self, scope: ScopeRecord) {
+        if !self.scopes().iter().any(|kept| kept.name == scope.name) {
+            self.change_fields(|fields| fields.scopes.push(scope));
+        }
     }
 
     /// Whether its containers keep versions, unless they say so themselves.
@@ -130,13 +146,18 @@ impl AccountRecord {
     /// All secrets in it.
     pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
         let of_users = self.users().iter().flat_map(|user| &user.keys).map(|key| &key.secret);
-        self.keys.iter().chain(&self.delegation_secret).chain(of_users)
+        let of_scopes = self.scopes().iter().map(|scope| &scope.key);
+        self.keys.iter().chain(&self.delegation_secret).chain(of_users).chain(of_scopes)
     }
 
     /// All secrets in it, mutable.
     pub(in crate::index) fn secrets_mut(&mut self) -> impl Iterator<Item = &mut Secret> {
-        let users = self.fields.iter_mut().flat_map(|fields| &mut fields.users);
-        let of_users = users.flat_map(|user| &mut user.keys).map(|key| &mut key.secret);
-        self.keys.iter_mut().chain(&mut self.delegation_secret).chain(of_users)
+        let of_fields = self.fields.iter_mut().flat_map(|fields| {
+            let AccountFields { users, scopes, .. } = fields.as_mut();
+            let of_users = users.iter_mut().flat_map(|user| &mut user.keys);
+            let of_users = of_users.map(|key| &mut key.secret);
+            of_users.chain(scopes.iter_mut().map(|scope| &mut scope.key))
+        });
+        self.keys.iter_mut().chain(&mut self.delegation_secret).chain(of_fields)
     }
 }

@@ -1,5 +1,6 @@
 //! The tagged fields of an account's record.
 
+use crate::index::record::ScopeRecord;
 use crate::index::record::UnknownFields;
 use crate::index::record::UserRecord;
 use crate::index::record::tagged::Field;
@@ -15,6 +16,8 @@ const VERSIONING: Tag = Tag::required(2);
 const PERMANENT_DELETE: Tag = Tag::optional(3);
 const CONTAINER_RETENTION: Tag = Tag::required(4);
 const OBJECT_LOCK: Tag = Tag::required(5);
+/// A program that does not know keys of scopes would store content under them plain.
+const SCOPES: Tag = Tag::required(8);
 
 /// The tagged fields of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +32,9 @@ pub struct AccountFields {
     pub container_retention_days: Option<u32>,
     /// Whether new containers have object lock, where versions are kept.
     pub object_lock: bool,
+    /// Its encryption scopes with keys, at most [`super::AccountRecord::SCOPES_MAX`], in the order
+    /// they were made.
+    pub scopes: Vec<ScopeRecord>,
     /// Fields of later releases.
     pub unknown: UnknownFields,
 }
@@ -36,12 +42,13 @@ pub struct AccountFields {
 impl Tagged for AccountFields {
     fn write(&self, out: &mut Writer) {
         let Self { users, versioning, permanent_delete, .. } = self;
-        let Self { container_retention_days, object_lock, .. } = self;
+        let Self { container_retention_days, object_lock, scopes, .. } = self;
         out.list(USERS, users);
         out.some(VERSIONING, versioning.as_ref());
         out.flag(PERMANENT_DELETE, *permanent_delete);
         out.some(CONTAINER_RETENTION, container_retention_days.as_ref());
         out.flag(OBJECT_LOCK, *object_lock);
+        out.list(SCOPES, scopes);
     }
 
     fn read(&mut self, field: &Field<'_>) -> Result<bool, TailError> {
@@ -51,6 +58,7 @@ impl Tagged for AccountFields {
             PERMANENT_DELETE => self.permanent_delete = field.flag()?,
             CONTAINER_RETENTION => self.container_retention_days = field.some()?,
             OBJECT_LOCK => self.object_lock = field.flag()?,
+            SCOPES => self.scopes = field.value()?,
             _ => return Ok(false),
         }
         Ok(true)

@@ -226,15 +226,53 @@ impl BlobRecord {
         }
     }
 
-    /// The CRC-64 of its content. Page blobs and content under a customer's key have none.
+    /// The CRC-64 of its content. Page blobs and content under a key have none.
     #[must_use]
-    pub const fn content_crc64(&self) -> Option<Crc64> {
-        match (self.kind, &self.encryption) {
-            (BlobKind::Page { .. }, _) | (_, Some(Encryption::Customer(_))) => None,
-            (BlobKind::Block | BlobKind::Append { .. }, Some(Encryption::Scope(_)) | None) => {
-                Some(self.crc64)
-            }
+    pub fn content_crc64(&self) -> Option<Crc64> {
+        match self.kind {
+            BlobKind::Page { .. } => None,
+            BlobKind::Block | BlobKind::Append { .. } if self.is_under_key() => None,
+            BlobKind::Block | BlobKind::Append { .. } => Some(self.crc64),
         }
+    }
+
+    /// What its content is under.
+    #[must_use]
+    pub fn under(&self) -> Option<Encryption> {
+        let under = self.encryption.as_ref()?;
+        let scope_key = self.fields.as_ref().and_then(|fields| fields.scope_key);
+        Some(match (under, scope_key) {
+            (Encryption::Scope(name), Some(key_sha256)) => {
+                Encryption::KeyedScope { name: name.clone(), key_sha256 }
+            }
+            (under, _) => under.clone(),
+        })
+    }
+
+    /// Sets what its content is under. The record has the key of a scope among its tagged fields.
+    pub(in crate::index) fn put_under(&mut self, under: Option<Encryption>) {
+        let scope_key = match &under {
+            Some(Encryption::KeyedScope { key_sha256, .. }) => Some(*key_sha256),
+            Some(Encryption::Customer(_) | Encryption::Scope(_)) | None => None,
+        };
+        self.encryption = match under {
+            Some(Encryption::KeyedScope { name, .. }) => Some(Encryption::Scope(name)),
+            Some(Encryption::Customer(_) | Encryption::Scope(_)) | None => under,
+        };
+        if scope_key.is_some() || self.is_under_scope_key() {
+            self.change_fields(|fields| fields.scope_key = scope_key);
+        }
+    }
+
+    fn is_under_scope_key(&self) -> bool {
+        self.fields.as_ref().is_some_and(|fields| fields.scope_key.is_some())
+    }
+
+    /// Whether its content is under a key: the customer's, or that of a scope.
+    #[must_use]
+    pub fn is_under_key(&self) -> bool {
+        self.is_under_scope_key()
+            || self.encryption.as_ref().is_some_and(Encryption::is_by_customer)
     }
 
     /// Replaces the system properties. S3's tag of the content stays as it is, also where it was

@@ -90,6 +90,12 @@ fn account(
             pairs.extend(again.map(|to| (key.secret.clone(), to)));
         }
     }
+    for scope in record.scopes() {
+        let of = || format!("encryption scope {name}/{}", scope.name);
+        let context = SecretContext::scope_key(name, record.id, &scope.name);
+        let again = anew(&context, &scope.key, secrets, of, done)?;
+        pairs.extend(again.map(|to| (scope.key.clone(), to)));
+    }
     Ok(pairs)
 }
 

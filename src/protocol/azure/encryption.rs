@@ -92,7 +92,9 @@ pub(super) fn takes_source_key(method: &Method, comp: Option<&str>, all: &Header
 pub(super) fn header(encryption: &Encryption) -> (&'static str, String) {
     match encryption {
         Encryption::Customer(sha256) => ("x-ms-encryption-key-sha256", STANDARD.encode(sha256)),
-        Encryption::Scope(name) => ("x-ms-encryption-scope", name.clone()),
+        Encryption::Scope(name) | Encryption::KeyedScope { name, .. } => {
+            ("x-ms-encryption-scope", name.clone())
+        }
     }
 }
 

@@ -162,7 +162,7 @@ pub(super) fn blobs(listing: &BlobListing, endpoint: &str, asked: &ListBlobs) ->
                     out.push_str("<Deleted>true</Deleted>");
                 }
                 blob(&mut out, facts, &mut dates, asked);
-                if asked.metadata && matches!(facts.encryption, Some(Encryption::Customer(_))) {
+                if asked.metadata && is_by_customer(facts) {
                     // Without the key it is not for the reader.
                     out.push_str("<Metadata Encrypted=\"true\"/>");
                 } else if asked.metadata {
@@ -243,8 +243,7 @@ fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates, asked: &ListBlob
     or_empty(out, "Content-Language", properties.content_language.as_deref());
     out.push_str("<Content-CRC64/>");
     // Without the key it is not for the reader.
-    let by_key = matches!(facts.encryption, Some(Encryption::Customer(_)));
-    match properties.content_md5.to_base64().filter(|_| !by_key) {
+    match properties.content_md5.to_base64().filter(|_| !is_by_customer(facts)) {
         Some(md5) => escape::plain(out, "Content-MD5", md5),
         None => out.push_str("<Content-MD5/>"),
     }
@@ -270,7 +269,9 @@ fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates, asked: &ListBlob
         Some(encryption @ Encryption::Customer(_)) => {
             escape::element(out, "CustomerProvidedKeySha256", &encryption::header(encryption).1);
         }
-        Some(Encryption::Scope(name)) => escape::element(out, "EncryptionScope", name),
+        Some(Encryption::Scope(name) | Encryption::KeyedScope { name, .. }) => {
+            escape::element(out, "EncryptionScope", name);
+        }
         None => {}
     }
     if let Some(deleted) = facts.deleted {
@@ -278,6 +279,11 @@ fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates, asked: &ListBlob
         escape::plain(out, "RemainingRetentionDays", deleted.days_left);
     }
     out.push_str("</Properties>");
+}
+
+/// Whether only who brings the key may see what it protects.
+fn is_by_customer(facts: &BlobFacts) -> bool {
+    facts.encryption.as_ref().is_some_and(Encryption::is_by_customer)
 }
 
 /// What protects a blob, as far as the request asks for it.

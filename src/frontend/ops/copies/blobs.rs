@@ -206,20 +206,23 @@ pub(crate) async fn copy(
     let facts = found.facts();
     let kind = kind_of_copy(facts.kind, copy.seal)?;
     let (id, len) = (fresh_id(front), found.len());
-    let key = RoutingKey::blob(&blob.key);
+    let routing = RoutingKey::blob(&blob.key);
+    let key = precondition.encryption.key().cloned();
+    let key_of_content = key.as_ref();
     let prepared = match found {
-        // Answered before the bytes are there.
-        Source::Outside(fetched) if !copy.sync => {
-            let destination = Destination { blob: &key, copy: id };
+        // Answered before the bytes are there. Under a scope with a key they are waited for: the
+        // work that is left does not have the key.
+        Source::Outside(fetched) if !copy.sync && key.is_none() => {
+            let destination = Destination { blob: &routing, copy: id };
             Prepared::pending(pending::job(front, destination, &copy.source, &fetched))
         }
         found @ (Source::Inside(_) | Source::Outside(_))
             if matches!(kind, BlobKind::Page { .. }) =>
         {
-            Prepared::complete(pages::take(front, &key, found).await?)
+            Prepared::complete(pages::take(front, &routing, found, key_of_content).await?)
         }
         found @ (Source::Inside(_) | Source::Outside(_)) => {
-            let wanted = Wanted { source: &copy.source, form: Form::Blob, key: None };
+            let wanted = Wanted { source: &copy.source, form: Form::Blob, key: key_of_content };
             Prepared::complete(take::take(front, found, wanted).await?)
         }
     };
@@ -232,14 +235,23 @@ pub(crate) async fn copy(
     let guard = lookup::guard(precondition);
     let by_date = is_only_by_date(&guard);
     let encryption = guard.encryption.clone();
-    let fields = fields(&facts, pending);
+    let fields = match key_of_content {
+        None => fields(&facts, pending),
+        Some(_) if kind == BlobKind::Block => {
+            let content_tag = Some(content_tag(front, key_of_content));
+            NewBlobFields { content_tag, ..NewBlobFields::default() }
+        }
+        Some(_) => NewBlobFields::default(),
+    };
+    let mut properties = facts.properties;
+    encrypt_md5(&front.env, key_of_content, &mut properties);
     let rehydration = facts.archived.then_some((copy.priority, front.config.rehydration));
     let tier = copy.tier.map(|tier| tier_of_copy(tier, rehydration, now));
     let write = Box::new(PutCopy {
         key: blob.key,
         guard,
         kind,
-        properties: facts.properties,
+        properties,
         metadata: if copy.metadata.is_empty() { facts.metadata } else { copy.metadata },
         tags,
         tier,

@@ -29,7 +29,6 @@ use crate::types::ContentMd5;
 use crate::types::ContentTag;
 use crate::types::Crc64;
 use crate::types::CustomerKey;
-use crate::types::Encryption;
 use crate::types::Md5;
 
 /// How often a copy begins again when its source is replaced meanwhile.
@@ -105,15 +104,12 @@ pub(super) fn check_len(len: u64, len_max: u64) -> Result<(), Refusal> {
 
 /// Whether a block blob under this key, or under none, may have the bytes of the source.
 pub(super) fn is_shareable(source: &BlobRecord, key: Option<&CustomerKey>) -> bool {
-    let under = match &source.encryption {
-        Some(customer @ Encryption::Customer(_)) => Some(customer.clone()),
-        Some(Encryption::Scope(_)) | None => None,
-    };
+    let under = source.under().and_then(|under| under.key_sha256());
     let has_blocks = match source.kind {
         BlobKind::Block | BlobKind::Append { .. } => true,
         BlobKind::Page { .. } => false,
     };
-    has_blocks && under == key.map(CustomerKey::encryption)
+    has_blocks && under == key.map(CustomerKey::sha256)
 }
 
 /// Content that the source has marked as shared.

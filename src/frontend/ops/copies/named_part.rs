@@ -2,6 +2,7 @@
 
 use crate::frontend::encrypt::Encrypting;
 use crate::frontend::encrypt::claim::with_encryption_header;
+use crate::frontend::encrypt::scope;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
@@ -71,8 +72,9 @@ pub(crate) async fn copy_part(
     let account = requester.account;
     let blob = BlobTarget { account, path: upload.path, precondition: upload.precondition };
     // The encryption is that of the upload: the container's default scope does not count.
-    let Located { container, blob, precondition } = blob.locate(&front.rows).await?;
+    let Located { container, blob, mut precondition } = blob.locate(&front.rows).await?;
     let record = uploads::find(front, &blob.key, upload.id).await?;
+    scope::fill_of_upload(account, record.blob.under().as_ref(), &mut precondition)?;
     let wanted = Wanted {
         source: &source,
         len_max,

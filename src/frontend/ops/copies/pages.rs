@@ -1,5 +1,6 @@
 //! Page blobs as sources of copies. Their written pages become a layer of the destination, which
-//! the commit of the copy names. Zeros are left out, so that a sparse blob stays sparse.
+//! the commit of the copy names. Zeros are left out, so that a sparse blob stays sparse. Pages that
+//! come under another key are stored again.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use bytes::BytesMut;
 
 use crate::frontend::body::RequestBody;
 use crate::frontend::commit;
+use crate::frontend::encrypt::Encrypting;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ops::copies::take::Hold;
@@ -28,10 +30,12 @@ use crate::index::PageSpan;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::types::Crc64;
+use crate::types::CustomerKey;
 use crate::types::PAGE_BLOB_BYTES_MAX;
 use crate::types::PAGE_BYTES;
 use crate::types::PAGE_WINDOW_BYTES;
 use crate::types::RoutingKey;
+use crate::types::content_len;
 
 /// Bytes of a source on another server that are held in memory at a time: as many as one Put Page
 /// has.
@@ -42,6 +46,7 @@ pub(super) async fn take(
     front: &FrontEnd,
     blob: &RoutingKey,
     found: Source,
+    key: Option<&CustomerKey>,
 ) -> Result<Taken, Refusal> {
     let len = found.len();
     if !len.is_multiple_of(PAGE_BYTES) || len > PAGE_BLOB_BYTES_MAX {
@@ -53,13 +58,24 @@ pub(super) async fn take(
     let guard = front.rows.inflight.layer(blob.clone());
     let mut layer = Layer { front, blob, id: None };
     match found {
-        Source::Inside(inside) => share(&mut layer, &inside).await?,
-        Source::Outside(fetched) => store(&mut layer, &mut fetched.body(front), len).await?,
+        Source::Inside(inside) if is_under(&inside, key) => share(&mut layer, &inside).await?,
+        Source::Inside(inside) => {
+            store(&mut layer, &mut inside.body(front).await?, (len, key)).await?;
+        }
+        Source::Outside(fetched) => {
+            store(&mut layer, &mut fetched.body(front), (len, key)).await?;
+        }
     }
     let layer = layer.finish().await?;
     let content = CopiedContent::Pages { layer, len };
     let crc64 = Crc64::EMPTY;
     Ok(Taken { content, crc64, kept_crc64: crc64, md5: None, hold: Hold::Layer(guard) })
+}
+
+/// Whether the pages of the source are under this key, or under none.
+fn is_under(source: &Inside, key: Option<&CustomerKey>) -> bool {
+    let under = source.record().under().and_then(|under| under.key_sha256());
+    under == key.map(CustomerKey::sha256)
 }
 
 /// A layer that is being filled.
@@ -107,8 +123,12 @@ async fn share(layer: &mut Layer<'_>, source: &Inside) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// By storing the bytes, from a source on another server.
-async fn store(layer: &mut Layer<'_>, body: &mut RequestBody, len: u64) -> Result<(), Refusal> {
+/// By storing the `len` bytes under a key, or under none.
+async fn store(
+    layer: &mut Layer<'_>,
+    body: &mut RequestBody,
+    (len, key): (u64, Option<&CustomerKey>),
+) -> Result<(), Refusal> {
     let front = layer.front;
     let (mut at, mut batch, mut held) = (0u64, BytesMut::new(), Vec::new());
     while at < len {
@@ -125,7 +145,9 @@ async fn store(layer: &mut Layer<'_>, body: &mut RequestBody, len: u64) -> Resul
             let start = at + u64::try_from(range.start).unwrap_or(u64::MAX);
             let pieces = vec![bytes.slice(range)];
             let written = InMemory { pieces, held: Arc::clone(&holding) };
-            let stored = front.pool.store_pages_under(written, start, None).await?;
+            let under = Encrypting::new(&front.env, key);
+            let stored = front.pool.store_pages_under(written, start, under.as_ref()).await?;
+            let stored = stored.under(under.as_ref().map(Encrypting::nonce));
             let spans = spans(&stored, start);
             let answer = commit::commit(&front.rows, layer.fill(spans), Some(stored)).await;
             layer.filled(answer)?;
@@ -173,15 +195,42 @@ fn spans(stored: &Stored, start: u64) -> Vec<PageSpan> {
         PageSpan { range, skip: 0, content }
     };
     match stored.content() {
+        plain @ (NewContent::Inline(_) | NewContent::Stored(_) | NewContent::Shared(_)) => {
+            let plain = parts(plain).into_iter();
+            plain.map(|Part { len, content }| span(len, content)).collect()
+        }
+        NewContent::Authenticated(nonce, stored) => (0..)
+            .zip(parts(*stored))
+            .map(|(number, Part { len, content })| {
+                let content = NewContent::Authenticated(nonce.part(number), Box::new(content));
+                span(content_len(len), content)
+            })
+            .collect(),
+        // Nothing is stored in this form any more.
+        NewContent::Encrypted(..) => Vec::new(),
+    }
+}
+
+/// A part of stored pages that is encrypted by itself, and its stored bytes.
+struct Part {
+    len: u64,
+    content: NewContent,
+}
+
+fn parts(stored: NewContent) -> Vec<Part> {
+    match stored {
         NewContent::Inline(bytes) => {
             let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-            vec![span(len, NewContent::Inline(bytes))]
+            vec![Part { len, content: NewContent::Inline(bytes) }]
         }
         NewContent::Stored(locations) | NewContent::Shared(locations) => locations
             .into_iter()
-            .map(|location| span(location.len.get(), NewContent::Stored(vec![location])))
+            .map(|location| {
+                let content = NewContent::Stored(vec![location]);
+                Part { len: location.len.get(), content }
+            })
             .collect(),
-        // Pages are not encrypted by customers' keys.
+        // Content is encrypted once.
         NewContent::Encrypted(..) | NewContent::Authenticated(..) => Vec::new(),
     }
 }

@@ -342,7 +342,7 @@ async fn fetch(
     let page_blob = matches!(fetched.facts.kind, BlobKind::Page { .. });
     let found = Source::Outside(Box::new(fetched));
     let taken = if page_blob {
-        pages::take(front, &pending.blob, found).await?
+        pages::take(front, &pending.blob, found, None).await?
     } else {
         let wanted = Wanted { source: &source, form: Form::Blob, key: None };
         take::take(front, found, wanted).await?

@@ -6,6 +6,7 @@ use crate::frontend::ingest;
 use crate::frontend::ops::copies::frames;
 use crate::frontend::ops::copies::frames::Located;
 use crate::frontend::rows::RowAccess;
+use crate::frontend::source::Inside;
 use crate::frontend::source::SharedContent;
 use crate::frontend::source::Source;
 use crate::frontend::state::FrontEnd;
@@ -20,6 +21,7 @@ use crate::index::inflight::LayerGuard;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::model::copy::CopyPurpose;
 use crate::protocol::model::copy::CopySource;
 use crate::protocol::model::operation::ChecksumClaim;
 use crate::protocol::model::operation::ClaimedChecksums;
@@ -28,6 +30,7 @@ use crate::protocol::model::operation::Upload;
 use crate::types::Crc64;
 use crate::types::Crc64Combiner;
 use crate::types::CustomerKey;
+use crate::types::Encryption;
 use crate::types::Md5;
 
 /// The most inline bytes of a block that is put together from several blocks.
@@ -90,7 +93,8 @@ pub(super) enum Form {
 }
 
 /// Takes the source's bytes: by reference where possible, else by storing them again. What a key is
-/// needed for, to read or to store, is stored again.
+/// needed for, to read or to store, is stored again, except for a whole blob whose checksums the
+/// answer does not show and that stays under the key of its scope.
 pub(super) async fn take(
     front: &FrontEnd,
     found: Source,
@@ -99,8 +103,7 @@ pub(super) async fn take(
     let Wanted { source, form, key } = wanted;
     let upload = upload(source, found.len());
     if let Source::Inside(inside) = &found
-        && key.is_none()
-        && inside.decrypting().is_none()
+        && may_share(inside, &wanted)
         && let Some(shared) = inside.share(front).await?
     {
         let hold = Hold::Shared(shared.guard);
@@ -141,6 +144,16 @@ pub(super) async fn take(
         md5: ingested.md5,
         hold: Hold::Stored(ingested.stored),
     })
+}
+
+fn may_share(inside: &Inside, wanted: &Wanted<'_>) -> bool {
+    let Some(key) = wanted.key else { return inside.decrypting().is_none() };
+    let Some(Encryption::KeyedScope { key_sha256, .. }) = inside.record().under() else {
+        return false;
+    };
+    let shows_checksums =
+        wanted.form != Form::Blob || wanted.source.purpose != CopyPurpose::Copy { sync: false };
+    key_sha256 == key.sha256() && !shows_checksums
 }
 
 /// The checksum of all of it.

@@ -17,6 +17,7 @@ use crate::index::record::ContainerFields;
 use crate::index::record::ContainerRecord;
 use crate::index::record::CopyRecord;
 use crate::index::record::CopyStatus;
+use crate::index::record::ScopeRecord;
 use crate::index::record::StoredPolicy;
 use crate::index::record::UploadFields;
 use crate::index::record::UploadRecord;

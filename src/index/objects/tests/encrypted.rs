@@ -81,6 +81,43 @@ fn metadata_of_a_blob_under_a_key_changes_with_the_key_and_the_blob_is_replaced_
     );
 }
 
+fn keyed_scope(name: &str, n: u8) -> Guard {
+    let under = Encryption::KeyedScope { name: name.to_owned(), key_sha256: [n; 32] };
+    Guard { encryption: EncryptionClaim::Given(Some(under)), ..Guard::default() }
+}
+
+#[test]
+fn a_blob_under_a_scope_with_a_key_is_read_by_all_and_changed_under_that_key() {
+    let mut p = partition();
+    let mut new = put(&key("a"), under_key(inline(b"secret")));
+    new.guard = keyed_scope("s", 0x22);
+    p.must(&Write::PutBlob(new));
+    let with = |guard: Guard| ReadBlob { guard, ..read(&key("a")) };
+    let named = EncryptionClaim::Given(Some(Encryption::Scope("s".to_owned())));
+    let named = Guard { encryption: named, ..Guard::default() };
+    for guard in [no_key(), named.clone(), keyed_scope("s", 0x22)] {
+        let record = p.blob(&with(guard)).unwrap().record;
+        let under = Encryption::KeyedScope { name: "s".to_owned(), key_sha256: [0x22; 32] };
+        assert_eq!(record.under(), Some(under));
+        assert_eq!(record.encryption, Some(Encryption::Scope("s".to_owned())), "as rows have it");
+        assert!(record.is_under_key() && record.content_crc64().is_none());
+    }
+    assert_eq!(p.blob(&with(key_claim(0x22))).unwrap_err(), fault(EncryptionFault::NotEncrypted));
+    let change = |guard: Guard| {
+        let change = BlobChange::Metadata(Metadata::default());
+        Write::UpdateBlob(UpdateBlob { key: key("a"), revision: Revision::Current, guard, change })
+    };
+    assert_eq!(p.write(&change(no_key())).unwrap_err(), fault(EncryptionFault::KeyMissing));
+    for other in [named, keyed_scope("s", 0x23), keyed_scope("t", 0x22)] {
+        assert_eq!(p.write(&change(other)).unwrap_err(), fault(EncryptionFault::Mismatch));
+    }
+    p.must(&change(keyed_scope("s", 0x22)));
+    let mut plain = put(&key("a"), inline(b"plain"));
+    plain.guard = no_key();
+    p.must(&Write::PutBlob(plain));
+    assert_eq!(p.blob(&read(&key("a"))).unwrap().record.under(), None);
+}
+
 #[test]
 fn a_block_list_takes_blocks_under_its_own_key_only() {
     let mut p = partition();

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use super::support::*;
 use crate::index::api::*;
 use crate::index::objects::fake::Partition;
+use crate::index::record::ScopeRecord;
 use crate::index::record::UserKey;
 use crate::index::record::UserRecord;
 use crate::index::rows::Family;
@@ -80,6 +81,7 @@ fn everything() -> Partition {
     p.must(&Write::CommitBlocks(commit(&key("l"), &["w"; 65])));
     closed_account(&mut p);
     account_with_a_user(&mut p);
+    account_with_a_scope(&mut p);
     p
 }
 
@@ -127,6 +129,20 @@ fn account_with_a_user(p: &mut Partition) {
     p.must(&Write::UpdateAccount { name, change });
 }
 
+/// An account with an encryption scope that has a key, disabled.
+fn account_with_a_scope(p: &mut Partition) {
+    let name = AccountName::new("abf").unwrap();
+    p.must(&Write::CreateAccount { name: name.clone(), id: AccountId::new(10), anonymous: false });
+    let key = Secret::Sealed(Bytes::from_static(b"k"));
+    let scope = ScopeRecord { name: "s".to_owned(), created: Timestamp::ZERO, enabled: true, key };
+    for change in [
+        AccountChange::AddScope(Box::new(scope)),
+        AccountChange::SwitchScope { name: "s".to_owned(), enabled: false },
+    ] {
+        p.must(&Write::UpdateAccount { name: name.clone(), change });
+    }
+}
+
 /// What the row is, its family, key and value.
 const GOLDEN: &[(&str, &str, &str, &str)] = &[
     (
@@ -146,6 +162,12 @@ const GOLDEN: &[(&str, &str, &str, &str)] = &[
         "Main",
         "000000000000000000000000000000006162650001",
         "05099380e6dbd4e38bef08000000000000000000000000000000000000350233010175015501639480e6dbd4e38bef0802044b4559319480e6dbd4e38bef0801016b044b4559329480e6dbd4e38bef0801016c",
+    ),
+    (
+        "account `abf`: an encryption scope with a key, disabled",
+        "Main",
+        "000000000000000000000000000000006162660001",
+        "050a9580e6dbd4e38bef080000000000000000000000000000000000001211100101739680e6dbd4e38bef080001016b",
     ),
     (
         "container `live`",

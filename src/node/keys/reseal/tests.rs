@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::auth::KeyRing;
 use crate::capacity;
 use crate::index::ReadAccount;
+use crate::index::ScopeRecord;
 use crate::index::UpdateAccount;
 use crate::index::UserKey;
 use crate::index::UserRecord;
@@ -93,6 +94,29 @@ async fn secrets_of_users_are_sealed_under_the_new_key() {
     assert!(secrets.ring().is_current(&sealed));
     assert_eq!(*secrets.open(&context, &sealed).unwrap(), SECRET);
     assert_eq!(reseal(router, secrets).await.unwrap().secrets, 0, "nothing is left to do");
+    started.index.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_of_scopes_are_sealed_under_the_new_key() {
+    let world = four_accounts().await;
+    let started = start(&world, &[], &[]).await;
+    let (router, secrets) = (&started.list.router, &started.list.secrets);
+    let read = || router.ask(ReadAccount(name("aaaa")));
+    let (account, id) = (name("aaaa"), read().await.unwrap().id);
+    let context = SecretContext::scope_key(&account, id, "ours");
+    let key = secrets.seal(&context, SECRET);
+    let scope =
+        ScopeRecord { name: "ours".to_owned(), created: NOW, enabled: true, key: key.clone() };
+    let change = AccountChange::AddScope(Box::new(scope));
+    router.tell(UpdateAccount { name: account, change }).await.unwrap();
+    secrets.replace(secrets.ring().rotated(zeroize::Zeroizing::new([8; 32]), NOW));
+    let done = reseal(router, secrets).await.unwrap();
+    assert!(!done.incomplete && done.damaged == 0, "{done:?}");
+    let sealed = read().await.unwrap().scopes()[0].key.clone();
+    assert_ne!(sealed, key);
+    assert!(secrets.ring().is_current(&sealed));
+    assert_eq!(*secrets.open(&context, &sealed).unwrap(), SECRET);
     started.index.shutdown().await;
 }
 

@@ -56,14 +56,22 @@ pub enum RequestEncryption {
     Key(CustomerKey),
     /// An encryption scope.
     Scope(String),
+    /// An encryption scope with a key of its own. No request says so: it is filled in from the
+    /// account.
+    KeyedScope {
+        /// Its name.
+        name: String,
+        /// Its key.
+        key: CustomerKey,
+    },
 }
 
 impl RequestEncryption {
-    /// The key that came with the request.
+    /// The key of the content: the one that came with the request, or that of the scope.
     #[must_use]
     pub const fn key(&self) -> Option<&CustomerKey> {
         match self {
-            Self::Key(key) => Some(key),
+            Self::Key(key) | Self::KeyedScope { key, .. } => Some(key),
             Self::Unchecked | Self::Plain | Self::Scope(_) => None,
         }
     }

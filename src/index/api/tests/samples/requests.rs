@@ -24,6 +24,13 @@ pub(in crate::index::api::tests) fn account_changes() -> Vec<AccountChange> {
         AccountChange::Unassign(assignment()),
         AccountChange::PutUser(Box::new(user())),
         AccountChange::RemoveUser(UserName::new("u").unwrap()),
+        AccountChange::AddScope(Box::new(ScopeRecord {
+            name: "scope".to_owned(),
+            created: Timestamp::ZERO,
+            enabled: true,
+            key: secret(),
+        })),
+        AccountChange::SwitchScope { name: "scope".to_owned(), enabled: false },
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::index::api::RestoreContainer;
-use crate::index::record::{StoredPolicy, UserKey, UserRecord};
+use crate::index::record::{ScopeRecord, StoredPolicy, UserKey, UserRecord};
 
 fn user() -> UserRecord {
     let key = UserKey {
@@ -66,6 +66,8 @@ pub(super) fn of_accounts() -> Vec<(Write, usize)> {
         ..ServicePropertiesChange::default()
     };
     let changed = |change| Write::UpdateAccount { name: account(), change };
+    let scope =
+        ScopeRecord { name: long(), created: Timestamp::ZERO, enabled: true, key: secret() };
     let role = RoleAssignment {
         issuer: long(),
         kind: PrincipalKind::Group,
@@ -82,6 +84,8 @@ pub(super) fn of_accounts() -> Vec<(Write, usize)> {
         (changed(AccountChange::Assign(role)), 2 * LONG + 63),
         (changed(AccountChange::PutUser(Box::new(user()))), 3 * LONG + 64 + 128),
         (changed(AccountChange::RemoveUser(user().name)), 64),
+        (changed(AccountChange::AddScope(Box::new(scope))), 2 * LONG),
+        (changed(AccountChange::SwitchScope { name: long(), enabled: true }), LONG),
         (Write::DeleteAccount { name: account(), id }, 24),
         (Write::CreateContainer(create), 4 * LONG + 63),
         (Write::UpdateContainer(update), 10 * LONG + guarded + 63),

@@ -1,0 +1,141 @@
+//! The keys of encryption scopes: what a request writes under a scope is encrypted under its key,
+//! and what was written is decrypted for everybody who may read it.
+//!
+//! Source: "Encryption scopes for Blob storage". A disabled scope refuses reads and writes with 403;
+//! the service's code for it is not documented.
+
+use prometheus_client::metrics::counter::Counter;
+
+use crate::frontend::accounts::Account;
+use crate::frontend::accounts::Scope;
+use crate::frontend::accounts::Scopes;
+use crate::frontend::encrypt::Decrypting;
+use crate::frontend::errors;
+use crate::frontend::lookup::BlobTarget;
+use crate::frontend::state::FrontEnd;
+use crate::index::BlobRecord;
+use crate::protocol::model::Precondition;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::operation::BlobPath;
+use crate::protocol::model::operation::RequestEncryption;
+use crate::protocol::model::reply::BlobFacts;
+use crate::types::AccountName;
+use crate::types::ContentMd5;
+use crate::types::CustomerKey;
+use crate::types::Encryption;
+
+/// Puts the key of the scope that a write names into what must hold. A scope that is a name and
+/// nothing else stays one.
+///
+/// # Errors
+/// `AuthorizationFailure` for a disabled scope.
+pub(crate) fn fill(account: &Account, precondition: &mut Precondition) -> Result<(), Refusal> {
+    let RequestEncryption::Scope(name) = &precondition.encryption else { return Ok(()) };
+    if let Some(scope) = account.scopes.get(name) {
+        let (name, key) = (name.clone(), key_of(scope, name)?);
+        precondition.encryption = RequestEncryption::KeyedScope { name, key };
+    }
+    Ok(())
+}
+
+/// As [`fill`], for a part of an upload, which need not name the scope of the upload.
+///
+/// # Errors
+/// As [`fill`].
+pub(crate) fn fill_of_upload(
+    account: &Account,
+    upload: Option<&Encryption>,
+    precondition: &mut Precondition,
+) -> Result<(), Refusal> {
+    if let Some(Encryption::KeyedScope { name, .. }) = upload
+        && matches!(
+            precondition.encryption,
+            RequestEncryption::Plain | RequestEncryption::Unchecked
+        )
+    {
+        precondition.encryption = RequestEncryption::Scope(name.clone());
+    }
+    fill(account, precondition)
+}
+
+fn key_of(scope: &Scope, name: &str) -> Result<CustomerKey, Refusal> {
+    match scope {
+        Scope::Enabled(key) => Ok(key.clone()),
+        Scope::Disabled => Err(disabled(name)),
+        Scope::Sealed => Err(errors::internal("A key cannot be opened; see the server's log.")),
+    }
+}
+
+fn disabled(name: &str) -> Refusal {
+    Refusal::new(Reason::AuthorizationFailure)
+        .message(format!("The encryption scope {name} is disabled."))
+}
+
+/// Decrypts the Content-MD5 of a listed blob under an enabled scope. That of any other blob under a
+/// key stays encrypted, and a list does not show it.
+pub(crate) fn show_md5(account: &Account, facts: &mut BlobFacts) {
+    if let (Some(Encryption::KeyedScope { name, .. }), ContentMd5::Encrypted(encrypted)) =
+        (&facts.encryption, &facts.properties.content_md5)
+        && let Some(Scope::Enabled(key)) = account.scopes.get(name)
+        && let Some(md5) = key.decrypt_md5(encrypted)
+    {
+        facts.properties.content_md5 = ContentMd5::Plain(md5);
+    }
+}
+
+/// What can decrypt a blob that is about to be looked up.
+pub(crate) enum Unlocking {
+    /// Nothing: no key came with the request, and the account has no scopes with keys.
+    Nothing,
+    /// The key of the request.
+    Key(Decrypting),
+    /// The keys of the account's scopes.
+    Scopes(Box<Locked>),
+}
+
+/// A blob that may be under a scope.
+pub(crate) struct Locked {
+    scopes: Scopes,
+    account: AccountName,
+    path: BlobPath,
+    not_authentic: Counter,
+}
+
+impl Unlocking {
+    /// For the blob of a request.
+    pub(crate) fn of(front: &FrontEnd, blob: &BlobTarget<'_>) -> Self {
+        let account = blob.account;
+        if let Some(key) = blob.precondition.encryption.key() {
+            let not_authentic = front.not_authentic();
+            return Self::Key(Decrypting::new(key, &account.name, &blob.path, not_authentic));
+        }
+        if account.scopes.is_empty() {
+            return Self::Nothing;
+        }
+        Self::Scopes(Box::new(Locked {
+            scopes: account.scopes.clone(),
+            account: account.name.clone(),
+            path: blob.path.clone(),
+            not_authentic: front.not_authentic(),
+        }))
+    }
+
+    /// For the blob that was found. `None` for one that is not under a key.
+    ///
+    /// # Errors
+    /// `AuthorizationFailure` for a blob under a disabled scope.
+    pub(crate) fn found(self, record: &BlobRecord) -> Result<Option<Decrypting>, Refusal> {
+        match (self, record.under()) {
+            (Self::Scopes(locked), Some(Encryption::KeyedScope { name, .. })) => {
+                let Locked { scopes, account, path, not_authentic } = *locked;
+                let scope = scopes.get(&name).ok_or_else(|| disabled(&name))?;
+                let key = key_of(scope, &name)?;
+                Ok(Some(Decrypting::new(&key, &account, &path, not_authentic)))
+            }
+            (Self::Nothing, Some(Encryption::KeyedScope { name, .. })) => Err(disabled(&name)),
+            (Self::Key(decrypting), _) => Ok(Some(decrypting)),
+            (Self::Nothing | Self::Scopes(_), _) => Ok(None),
+        }
+    }
+}
