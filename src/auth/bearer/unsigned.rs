@@ -1,8 +1,6 @@
 //! Bearer tokens of accounts for development, whose signature nobody verifies: Azurite's
 //! `--oauth basic`.
 
-use serde_json::Value;
-
 use crate::auth::Error;
 use crate::auth::TrustedIssuer;
 use crate::auth::bearer::token::Principal;
@@ -47,10 +45,10 @@ fn is_ours(audience: &str, account: &str) -> bool {
 
 /// The claims of a token whose times are these, for tests.
 #[cfg(test)]
-pub(super) fn unsigned(claims: &Value) -> String {
+pub(super) fn unsigned(claims: &serde_json::Value) -> String {
     use base64::Engine;
     use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-    let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let part = |value: &serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
     format!("{}.{}.", part(&serde_json::json!({"alg": "none"})), part(claims))
 }
 
@@ -58,6 +56,7 @@ pub(super) fn unsigned(claims: &Value) -> String {
 mod tests {
     use std::time::Duration;
 
+    use serde_json::Value;
     use serde_json::json;
 
     use super::*;

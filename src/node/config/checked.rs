@@ -240,9 +240,9 @@ impl Config {
         let add_disk = s.add_disk.unwrap_or_default();
         let data = data_directories(s.data, &add_disk);
         let first = data.first().ok_or(ConfigError::DataEmpty)?;
-        let admin_token_file = s.admin_token_file.unwrap_or_else(|| first.join(ADMIN_TOKEN));
         let master_key_file = s.master_key_file.map_or_else(|| master_key_beside(first), Ok)?;
         let config = Self {
+            admin_token_file: s.admin_token_file.unwrap_or_else(|| first.join(ADMIN_TOKEN)),
             master_key_file: absolute(&master_key_file),
             data,
             add_disk,
@@ -252,7 +252,6 @@ impl Config {
             admin_listen: s.admin_listen.unwrap_or(ADMIN_LISTEN),
             admin_tls: is_on(s.admin_tls),
             admin_plain: is_on(s.admin_plain),
-            admin_token_file,
             accounts,
             users,
             development_account: s.development_account,

@@ -58,6 +58,7 @@ use crate::types::ContentEtag;
 use crate::types::ContentMd5;
 use crate::types::ContentTag;
 use crate::types::Crc64;
+use crate::types::CustomerKey;
 use crate::types::EtagMatch;
 use crate::types::RehydratePriority;
 use crate::types::Rehydration;
@@ -198,17 +199,13 @@ pub(crate) async fn copy(
         check_absent(front, &blob).await?;
     }
     let found = source::open(front, requester, &copy.source).await?;
-    if copy.sync && found.len() > SYNC_BYTES_MAX {
-        return Err(Refusal::new(Reason::CannotVerifyCopySource)
-            .status(409)
-            .hint(Hint::SourceTooLongToWait));
-    }
+    check_wait(copy.sync, found.len())?;
     let facts = found.facts();
     let kind = kind_of_copy(facts.kind, copy.seal)?;
     let (id, len) = (fresh_id(front), found.len());
     let routing = RoutingKey::blob(&blob.key);
-    let key = precondition.encryption.key().cloned();
-    let key_of_content = key.as_ref();
+    let own_key = precondition.encryption.key().cloned();
+    let key = own_key.as_ref();
     let prepared = match found {
         // Answered before the bytes are there. Under a scope with a key they are waited for: the
         // work that is left does not have the key.
@@ -219,10 +216,10 @@ pub(crate) async fn copy(
         found @ (Source::Inside(_) | Source::Outside(_))
             if matches!(kind, BlobKind::Page { .. }) =>
         {
-            Prepared::complete(pages::take(front, &routing, found, key_of_content).await?)
+            Prepared::complete(pages::take(front, &routing, found, key).await?)
         }
         found @ (Source::Inside(_) | Source::Outside(_)) => {
-            let wanted = Wanted { source: &copy.source, form: Form::Blob, key: key_of_content };
+            let wanted = Wanted { source: &copy.source, form: Form::Blob, key };
             Prepared::complete(take::take(front, found, wanted).await?)
         }
     };
@@ -233,18 +230,13 @@ pub(crate) async fn copy(
     let tags = tags(copy.tags, &facts);
     let tagged = Tagged::new(&blob.key, &container.name, &tags);
     let guard = lookup::guard(precondition);
-    let by_date = is_only_by_date(&guard);
-    let encryption = guard.encryption.clone();
-    let fields = match key_of_content {
+    let (by_date, encryption) = (is_only_by_date(&guard), guard.encryption.clone());
+    let fields = match key {
         None => fields(&facts, pending),
-        Some(_) if kind == BlobKind::Block => {
-            let content_tag = Some(content_tag(front, key_of_content));
-            NewBlobFields { content_tag, ..NewBlobFields::default() }
-        }
-        Some(_) => NewBlobFields::default(),
+        Some(_) => fields_under_key(front, kind, key),
     };
     let mut properties = facts.properties;
-    encrypt_md5(&front.env, key_of_content, &mut properties);
+    encrypt_md5(&front.env, key, &mut properties);
     let rehydration = facts.archived.then_some((copy.priority, front.config.rehydration));
     let tier = copy.tier.map(|tier| tier_of_copy(tier, rehydration, now));
     let write = Box::new(PutCopy {
@@ -270,6 +262,15 @@ pub(crate) async fn copy(
     }
     let state = if pending { CopyState::Pending } else { CopyState::Success };
     Ok(with_encryption_header(Reply::BlobCopied { change, id, state, checksums }, &encryption))
+}
+
+/// Refuses a synchronous copy of a source that is too long.
+fn check_wait(sync: bool, len: u64) -> Result<(), Refusal> {
+    if !sync || len <= SYNC_BYTES_MAX {
+        return Ok(());
+    }
+    let refused = Refusal::new(Reason::CannotVerifyCopySource).status(409);
+    Err(refused.hint(Hint::SourceTooLongToWait))
 }
 
 /// Refuses a copy that may only make a blob where there is one. The commit checks it again; here it
@@ -337,6 +338,12 @@ fn fields(source: &Facts, pending: bool) -> NewBlobFields {
         checksums: source.checksums.clone(),
         object: None,
     }
+}
+
+/// As [`fields`], for content under a key: a checksum of the source would say something of it.
+fn fields_under_key(front: &FrontEnd, kind: BlobKind, key: Option<&CustomerKey>) -> NewBlobFields {
+    let content_tag = (kind == BlobKind::Block).then(|| content_tag(front, key));
+    NewBlobFields { content_tag, ..NewBlobFields::default() }
 }
 
 fn fresh_id(front: &FrontEnd) -> Uuid {

@@ -80,7 +80,7 @@ fn file_takes_every_setting() {
          block_cache_bytes = 2_097_152\nmemtable_bytes = 3_145_728\nreserve_bytes = 7\n\
          scrub_bytes_per_second = 0\nconnections_max = 8\npeer_connections_max = 5\nfirst_byte_seconds = 4\nrequests_max = 9\naccount_requests_per_second = 12\nbody_idle_seconds = 10\nrequest_min_rate = 14\nresponse_stall_timeout = 13\nresponse_min_rate = 0\n\
          copy_source_allow = ['*.example']\ncopy_source_deny = ['10.0.0.0/8', '*']\ncopy_source_bytes_per_second_min = 13\n\
-         rehydration_seconds = 11\nretention_day = 12\nlast_access_time = 'on'\ndrain_seconds = 0\n\
+         rehydration_seconds = 11\nretention_day = 12\nlast_access_time = 'on'\ndevelopment_tokens = 'on'\ndrain_seconds = 0\n\
          audit_log = '-'\naudit_requests = true\naudit_log_bytes = 65_536\naudit_log_files = 2\nlog = 'warn,blockyard::index=debug'\nlog_format = 'json'\n"
     );
     let config = load(&[], &file).unwrap();
@@ -97,6 +97,7 @@ fn file_takes_every_setting() {
         master_key_file: "/k/m".into(),
         accounts: vec![format!("one:{KEY}:{KEY}").parse().unwrap()],
         development_account: None,
+        development_tokens: true,
         unserved: Vec::new(),
         users: vec![format!("one/u:KEYID:{KEY}").parse().unwrap()],
         blob_domains: vec!["example.org".to_owned()],
