@@ -66,6 +66,26 @@ impl AccessTier {
         }
     }
 
+    /// Bytes that a page blob of this tier may have; `None` for tiers of other blobs. Source:
+    /// "Azure page blob storage pricing", sizes of premium page blobs.
+    #[must_use]
+    pub const fn bytes_max(self) -> Option<u64> {
+        match self {
+            Self::Hot | Self::Cool | Self::Cold | Self::Archive | Self::Smart => None,
+            Self::P4 => Some(32 << 30),
+            Self::P6 => Some(64 << 30),
+            Self::P10 => Some(128 << 30),
+            Self::P15 => Some(256 << 30),
+            Self::P20 => Some(512 << 30),
+            Self::P30 => Some(1 << 40),
+            Self::P40 => Some(2 << 40),
+            Self::P50 => Some(4 << 40),
+            Self::P60 => Some(8 << 40),
+            Self::P70 => Some(16 << 40),
+            Self::P80 => Some(32 << 40),
+        }
+    }
+
     /// Parses a header in any case, as Azure does.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {

@@ -253,7 +253,8 @@ fn account_change(change: &AccountChange) -> usize {
         AccountChange::Anonymous(_)
         | AccountChange::Versioning(_)
         | AccountChange::ContainerRetention(_)
-        | AccountChange::ObjectLock(_) => 0,
+        | AccountChange::ObjectLock(_)
+        | AccountChange::Type(_) => 0,
         AccountChange::Assign(role) | AccountChange::Unassign(role) => {
             let container = role.container.as_ref().map(ContainerName::as_str);
             text(&role.issuer) + text(&role.principal) + option(container)

@@ -7,6 +7,7 @@ use crate::index::record::tagged::Tag;
 use crate::index::record::tagged::Tagged;
 use crate::index::record::tagged::TailError;
 use crate::index::record::tagged::Writer;
+use crate::types::AccountType;
 use crate::types::Versioning;
 
 /// A program that does not know users admits none, and keeps them.
@@ -15,6 +16,8 @@ const VERSIONING: Tag = Tag::required(2);
 const PERMANENT_DELETE: Tag = Tag::optional(3);
 const CONTAINER_RETENTION: Tag = Tag::required(4);
 const OBJECT_LOCK: Tag = Tag::required(5);
+/// A program that does not know types shows the default, and refuses the tiers of others.
+const TYPE: Tag = Tag::optional(6);
 
 /// The tagged fields of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub struct AccountFields {
     pub container_retention_days: Option<u32>,
     /// Whether new containers have object lock, where versions are kept.
     pub object_lock: bool,
+    /// Its kind and SKU; `None` for the default.
+    pub account_type: Option<AccountType>,
     /// Fields of later releases.
     pub unknown: UnknownFields,
 }
@@ -36,12 +41,13 @@ pub struct AccountFields {
 impl Tagged for AccountFields {
     fn write(&self, out: &mut Writer) {
         let Self { users, versioning, permanent_delete, .. } = self;
-        let Self { container_retention_days, object_lock, .. } = self;
+        let Self { container_retention_days, object_lock, account_type, .. } = self;
         out.list(USERS, users);
         out.some(VERSIONING, versioning.as_ref());
         out.flag(PERMANENT_DELETE, *permanent_delete);
         out.some(CONTAINER_RETENTION, container_retention_days.as_ref());
         out.flag(OBJECT_LOCK, *object_lock);
+        out.some(TYPE, account_type.as_ref());
     }
 
     fn read(&mut self, field: &Field<'_>) -> Result<bool, TailError> {
@@ -51,6 +57,7 @@ impl Tagged for AccountFields {
             PERMANENT_DELETE => self.permanent_delete = field.flag()?,
             CONTAINER_RETENTION => self.container_retention_days = field.some()?,
             OBJECT_LOCK => self.object_lock = field.flag()?,
+            TYPE => self.account_type = field.some()?,
             _ => return Ok(false),
         }
         Ok(true)

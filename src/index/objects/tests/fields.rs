@@ -98,6 +98,13 @@ fn account_with_a_user() -> AccountRecord {
     account
 }
 
+fn premium_account() -> AccountRecord {
+    let account_type = AccountType::new(Sku::PremiumZrs, AccountKind::BlockBlobStorage).ok();
+    let fields = AccountFields { account_type, ..AccountFields::default() };
+    let account = AccountRecord::new(AccountId::new(1), at(0), false);
+    AccountRecord { fields: Some(Box::new(fields)), ..account }
+}
+
 fn part() -> Box<PartFields> {
     let md5 = checksum(ChecksumAlgorithm::Md5, ChecksumKind::FullObject, &[7; 16]);
     Box::new(PartFields { checksums: vec![md5], unknown: UnknownFields::default() })
@@ -198,6 +205,7 @@ fn rows() -> Vec<(&'static str, Bytes)> {
         ("container with every field", values::encode_record(&container)),
         ("account with a field of a later release", values::encode_record(&account)),
         ("account with a user", values::encode_record(&account_with_a_user())),
+        ("premium account of block blobs", values::encode_record(&premium_account())),
         ("staged block with an MD5", values::encode_record(&staged)),
         ("segment of three blocks, the second with an MD5", values::encode_segment(&parts())),
         ("null version", values::encode(&NullVersion { committed: at(1) })),

@@ -28,6 +28,8 @@ use crate::protocol::model::reply::Change;
 use crate::protocol::model::reply::ContainerFacts;
 use crate::protocol::model::reply::Deletion;
 use crate::protocol::model::reply::LeaseFacts;
+use crate::types::AccountKind;
+use crate::types::AccountType;
 use crate::types::BlobProperties;
 use crate::types::ContentEtag;
 use crate::types::Crc64;
@@ -39,6 +41,7 @@ use crate::types::Md5;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
 use crate::types::Revision;
+use crate::types::Sku;
 use crate::types::Timestamp;
 
 /// 2026-11-21T05:00:00.1234567Z
@@ -196,6 +199,14 @@ fn properties_show_the_tier_and_the_length_without_a_body() {
 }
 
 #[test]
+fn account_information_has_kind_and_sku() {
+    let account = AccountType::new(Sku::PremiumLrs, AccountKind::BlockBlobStorage).unwrap();
+    let reply = render(&Reply::AccountInformation(account), &echo("GET", "/a"));
+    assert_eq!(get(&reply, "x-ms-sku-name"), "Premium_LRS");
+    assert_eq!(get(&reply, "x-ms-account-kind"), "BlockBlobStorage");
+}
+
+#[test]
 fn statuses_are_the_documented_ones() {
     let md5 = BodyChecksum::Md5(Md5::of(b""));
     let written = WrittenChecksums { crc64: Crc64::EMPTY, md5: None };
@@ -206,7 +217,7 @@ fn statuses_are_the_documented_ones() {
         checksum: Crc64::EMPTY.into(),
     };
     let cases = [
-        (Reply::AccountInformation, 200),
+        (Reply::AccountInformation(AccountType::default()), 200),
         (Reply::ContainerCreated(change()), 201),
         (Reply::ContainerKept(change()), 201),
         (Reply::ContainerChanged(change()), 200),
