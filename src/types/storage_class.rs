@@ -54,12 +54,13 @@ impl StorageClass {
         }
     }
 
-    /// Parses a header: a storage class, or the name of an access tier that a client can set, in
-    /// any case. `None` if it is neither.
+    /// Parses a header: a storage class, or the name of an access tier of block blobs, in any
+    /// case. `None` if it is neither.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let class = Self::ALL.into_iter().find(|class| class.as_str() == text);
-        class.or_else(|| AccessTier::parse(text).map(Self::of_tier))
+        let tier = AccessTier::parse(text).filter(|tier| tier.bytes_max().is_none());
+        class.or_else(|| tier.map(Self::of_tier))
     }
 
     /// The access tier of an object of this class.

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::types::Timestamp;
 
-/// The access tier of a blob. The order of the variants is on disk. Rows can have the premium tiers
-/// and [`Self::Smart`]; requests cannot name them yet. Source: Set Blob Tier.
+/// The access tier of a blob. The order of the variants is on disk. Rows can have [`Self::Smart`];
+/// requests cannot name it yet. Source: Set Blob Tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AccessTier {
     /// `Hot`, the default of an account.
@@ -43,6 +43,25 @@ pub enum AccessTier {
 }
 
 impl AccessTier {
+    /// Those that a request can set, from small to large where they have a size.
+    const SETTABLE: [Self; 15] = [
+        Self::Hot,
+        Self::Cool,
+        Self::Cold,
+        Self::Archive,
+        Self::P4,
+        Self::P6,
+        Self::P10,
+        Self::P15,
+        Self::P20,
+        Self::P30,
+        Self::P40,
+        Self::P50,
+        Self::P60,
+        Self::P70,
+        Self::P80,
+    ];
+
     /// Its name in headers and lists.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -89,9 +108,17 @@ impl AccessTier {
     /// Parses a header in any case, as Azure does.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Hot, Self::Cool, Self::Cold, Self::Archive]
+        Self::SETTABLE.into_iter().find(|tier| tier.as_str().eq_ignore_ascii_case(text))
+    }
+
+    /// The tier of a page blob of so many bytes that was given none. P4, P6 and P15 are only given.
+    /// Source: REST version 2017-04-17, "Azure page blob storage pricing".
+    #[must_use]
+    pub fn of_page_blob(len: u64) -> Self {
+        [Self::P10, Self::P20, Self::P30, Self::P40, Self::P50]
             .into_iter()
-            .find(|tier| tier.as_str().eq_ignore_ascii_case(text))
+            .find(|tier| tier.bytes_max().is_some_and(|max| len <= max))
+            .unwrap_or(Self::P60)
     }
 }
 
@@ -184,6 +211,22 @@ mod tests {
     fn names_are_read_in_any_case() {
         assert_eq!(AccessTier::parse("cool"), Some(AccessTier::Cool));
         assert_eq!(AccessTier::parse("ARCHIVE"), Some(AccessTier::Archive));
+        assert_eq!(AccessTier::parse("p40"), Some(AccessTier::P40));
         assert_eq!(AccessTier::parse("Tepid"), None);
+    }
+
+    #[test]
+    fn page_blobs_have_the_smallest_tier_that_fits() {
+        for (len, tier) in [
+            (0, AccessTier::P10),
+            (128 << 30, AccessTier::P10),
+            ((128 << 30) + 512, AccessTier::P20),
+            (1 << 40, AccessTier::P30),
+            (2 << 40, AccessTier::P40),
+            (4 << 40, AccessTier::P50),
+            (8 << 40, AccessTier::P60),
+        ] {
+            assert_eq!(AccessTier::of_page_blob(len), tier, "{len}");
+        }
     }
 }

@@ -257,6 +257,9 @@ pub(crate) const fn is_refusal(error: &Error) -> bool {
                 | Refused::Archived
                 | Refused::Rehydrating
                 | Refused::TierOfKind
+                | Refused::LowerTier
+                | Refused::TierTooSmall
+                | Refused::BeyondTier
                 | Refused::UnknownBlock
                 | Refused::WrongKind
                 | Refused::CopyPending

@@ -39,6 +39,7 @@ use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::KeyRange;
 use crate::types::RoutingKey;
+use crate::types::TierFamily;
 use crate::types::Timestamp;
 
 /// About the most memory that a page takes: rows read ahead, entries, and the rendered page.
@@ -170,7 +171,7 @@ pub(crate) async fn blobs(
             content_tag: list.content_etag,
         },
     };
-    let now = front.env.clock.now();
+    let (now, tiers) = (front.env.clock.now(), account.account_type.tiers());
     let (mut items, mut after, mut weight) = (Vec::new(), Vec::new(), 0);
     let mut effort = Effort::new(front.env.clock.as_ref());
     loop {
@@ -178,7 +179,7 @@ pub(crate) async fn blobs(
         query.weight_max = PAGE_WEIGHT_MAX.saturating_sub(weight).max(1);
         let page = front.rows.router.list(&query).await;
         let page = page.map_err(|error| errors::from_index(&error, Subject::Blob))?;
-        items.extend(page.entries.into_iter().map(|entry| item(front, entry, now)));
+        items.extend(page.entries.into_iter().map(|entry| item(front, tiers, entry, now)));
         after.extend(page.after);
         weight += page.weight;
         query.from = page.next;
@@ -238,14 +239,14 @@ const fn history(list: &ListBlobs) -> History {
     }
 }
 
-fn item(front: &FrontEnd, entry: ListEntry, now: Timestamp) -> BlobItem {
+fn item(front: &FrontEnd, tiers: TierFamily, entry: ListEntry, now: Timestamp) -> BlobItem {
     match entry {
         ListEntry::Blob { name, revision, mut record } => {
             front.copies.show_progress(&mut record);
-            BlobItem::Blob { name, revision, facts: facts::of_blob(front, *record, now) }
+            BlobItem::Blob { name, revision, facts: facts::of_blob(front, tiers, *record, now) }
         }
         ListEntry::VersionsOnly { name, record } => {
-            BlobItem::VersionsOnly { name, facts: facts::of_blob(front, *record, now) }
+            BlobItem::VersionsOnly { name, facts: facts::of_blob(front, tiers, *record, now) }
         }
         // A list of blobs has no uploads.
         ListEntry::Uncommitted { name } | ListEntry::Upload { name, .. } => {

@@ -175,9 +175,18 @@ pub enum Refused {
     /// The blob is on its way out of the archive.
     #[error("the blob is on its way out of the archive")]
     Rehydrating,
-    /// Only block blobs have tiers.
-    #[error("only block blobs have tiers")]
+    /// Blobs of this kind do not have this tier.
+    #[error("blobs of this kind do not have this tier")]
     TierOfKind,
+    /// The tier is lower than the one that was set.
+    #[error("the tier is lower than the one that was set")]
+    LowerTier,
+    /// The blob is longer than the tier permits.
+    #[error("the blob is longer than the tier permits")]
+    TierTooSmall,
+    /// The blob would be longer than its tier permits.
+    #[error("the blob would be longer than its tier permits")]
+    BeyondTier,
     /// The request's encryption headers do not fit the blob or block.
     #[error("encryption: {0:?}")]
     Encryption(EncryptionFault),

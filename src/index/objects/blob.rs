@@ -28,6 +28,7 @@ use crate::index::objects::revision;
 use crate::index::objects::revision::RevisionOf;
 use crate::index::objects::staged;
 use crate::index::objects::tags;
+use crate::index::objects::tier;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
@@ -57,6 +58,7 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutBlob) -> Result<Writ
         return Ok(answer);
     }
     let NewBlob { kind, len, crc64, content } = begin(put.kind, content, put.crc64, eval.now);
+    tier::check_new(put.tier, kind, len)?;
     let mut record = BlobRecord {
         properties: put.properties.clone(),
         metadata: put.metadata.clone(),

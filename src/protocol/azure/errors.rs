@@ -84,6 +84,9 @@ error_table! {
     RehydrationInProgress => "BlobBeingRehydrated", 409, "This operation is not permitted because the blob is being rehydrated.";
     BlobNotArchived => "InvalidInput", 400, "One of the request inputs is not valid.";
     BlobAccessTierNotSupportedForAccountType => "BlobAccessTierNotSupportedForAccountType", 409, "The access tier is not supported for this account type.";
+    BlobTierInadequateForContentLength => "BlobTierInadequateForContentLength", 409, "The specified blob tier size limit cannot be less than content length.";
+    CannotChangeToLowerTier => "CannotChangeToLowerTier", 409, "A higher blob tier has already been explicitly set.";
+    ContentLengthLargerThanTierLimit => "ContentLengthLargerThanTierLimit", 409, "The blob's content length cannot exceed its tier limit.";
     UnsatisfiableCondition => "UnsatisfiableCondition", 400, "The request includes an unsatisfiable condition for this operation.";
     MultipleConditionHeadersNotSupported => "MultipleConditionHeadersNotSupported", 400, "Multiple condition headers are not supported.";
     ConditionHeadersNotSupported => "ConditionHeadersNotSupported", 400, "Condition headers are not supported.";

@@ -309,9 +309,11 @@ fn copy_state(out: &mut String, copy: &CopyFacts) {
 fn tier(out: &mut String, tier: Option<&TierFacts>) {
     let Some(tier) = tier else { return };
     escape::plain(out, "AccessTier", tier.tier.as_str());
-    match tier.changed {
-        None => out.push_str("<AccessTierInferred>true</AccessTierInferred>"),
-        Some(changed) => escape::plain(out, "AccessTierChangeTime", changed),
+    if tier.inferred {
+        out.push_str("<AccessTierInferred>true</AccessTierInferred>");
+    }
+    if let Some(changed) = tier.changed {
+        escape::plain(out, "AccessTierChangeTime", changed);
     }
     if let Some(status) = tier.archive_status() {
         escape::plain(out, "ArchiveStatus", status);

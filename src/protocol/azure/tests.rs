@@ -279,7 +279,9 @@ fn the_secondary_is_for_reading() {
 
 #[test]
 fn tiers_are_read_in_any_case() {
-    for (text, expected) in [("Hot", AccessTier::Hot), ("cOLD", AccessTier::Cold)] {
+    for (text, expected) in
+        [("Hot", AccessTier::Hot), ("cOLD", AccessTier::Cold), ("p50", AccessTier::P50)]
+    {
         let header = format!("x-ms-access-tier: {text}");
         let put = operation("PUT /acct/con/b", &with(PUT_BLOB, &[&header])).unwrap();
         let Operation::Content(ContentOperation::PutBlob { tier, .. }) = put else {
@@ -289,6 +291,9 @@ fn tiers_are_read_in_any_case() {
     }
     let bad = with(PUT_BLOB, &["x-ms-access-tier: Lukewarm"]);
     assert_eq!(refused("PUT /acct/con/b", &bad), Reason::InvalidHeaderValue);
+    let none_has = with(PUT_BLOB, &["x-ms-access-tier: P1"]);
+    let expected = Reason::BlobAccessTierNotSupportedForAccountType;
+    assert_eq!(refused("PUT /acct/con/b", &none_has), expected);
 }
 
 #[test]

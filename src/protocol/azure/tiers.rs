@@ -17,11 +17,8 @@ use crate::types::AccessTier;
 use crate::types::RehydratePriority;
 
 const NAME: &str = "x-ms-access-tier";
-/// Tiers of premium accounts, which this is none of.
-const PREMIUM: &[&str] = &[
-    "Premium", "P1", "P2", "P3", "P4", "P6", "P10", "P15", "P20", "P30", "P40", "P50", "P60",
-    "P70", "P80",
-];
+/// Words for premium tiers that no blob has here.
+const PREMIUM: &[&str] = &["Premium", "P1", "P2", "P3"];
 
 /// `x-ms-access-tier`, if given.
 pub(super) fn tier(all: &HeaderMap) -> Result<Option<AccessTier>, Refusal> {

@@ -135,6 +135,12 @@ reasons! {
     BlobNotArchived,
     /// The access tier is not supported for this account type.
     BlobAccessTierNotSupportedForAccountType,
+    /// The specified blob tier size limit cannot be less than content length.
+    BlobTierInadequateForContentLength,
+    /// A higher blob tier has already been explicitly set.
+    CannotChangeToLowerTier,
+    /// The blob's content length cannot exceed its tier limit.
+    ContentLengthLargerThanTierLimit,
     /// The request includes an unsatisfiable condition for this operation.
     UnsatisfiableCondition,
     /// Multiple condition headers are not supported.

@@ -80,6 +80,9 @@ error_table! {
     RehydrationInProgress => "RestoreAlreadyInProgress", 409, "Object restore is already in progress";
     BlobNotArchived => "InvalidObjectState", 403, "Restore is not allowed for the object's current storage class";
     BlobAccessTierNotSupportedForAccountType => "InvalidStorageClass", 400, "The storage class you specified is not valid.";
+    BlobTierInadequateForContentLength => "InvalidStorageClass", 400, "The storage class you specified is not valid.";
+    CannotChangeToLowerTier => "InvalidStorageClass", 400, "The storage class you specified is not valid.";
+    ContentLengthLargerThanTierLimit => "InvalidStorageClass", 400, "The storage class you specified is not valid.";
     UnsatisfiableCondition => "InvalidRequest", 400, "The request is not valid.";
     MultipleConditionHeadersNotSupported => "InvalidRequest", 400, "The request is not valid.";
     ConditionHeadersNotSupported => "InvalidRequest", 400, "The request is not valid.";

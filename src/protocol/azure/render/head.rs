@@ -228,8 +228,9 @@ impl Head {
     pub(super) fn tier(self, tier: Option<&TierFacts>) -> Self {
         let Some(tier) = tier else { return self };
         let head = self.fixed("x-ms-access-tier", tier.tier.as_str());
+        let head = head.optional("x-ms-access-tier-inferred", tier.inferred.then_some("true"));
         let head = match tier.changed {
-            None => head.fixed("x-ms-access-tier-inferred", "true"),
+            None => head,
             Some(changed) => head.shown("x-ms-access-tier-change-time", changed),
         };
         head.optional("x-ms-archive-status", tier.archive_status().as_deref())

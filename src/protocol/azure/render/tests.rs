@@ -28,6 +28,8 @@ use crate::protocol::model::reply::Change;
 use crate::protocol::model::reply::ContainerFacts;
 use crate::protocol::model::reply::Deletion;
 use crate::protocol::model::reply::LeaseFacts;
+use crate::protocol::model::reply::TierFacts;
+use crate::types::AccessTier;
 use crate::types::AccountKind;
 use crate::types::AccountType;
 use crate::types::BlobProperties;
@@ -42,6 +44,7 @@ use crate::types::Metadata;
 use crate::types::PublicAccess;
 use crate::types::Revision;
 use crate::types::Sku;
+use crate::types::TierState;
 use crate::types::Timestamp;
 
 /// 2026-11-21T05:00:00.1234567Z
@@ -196,6 +199,24 @@ fn properties_show_the_tier_and_the_length_without_a_body() {
     assert_eq!(get(&reply, "x-ms-access-tier"), "Hot");
     assert_eq!(get(&reply, "x-ms-creation-time"), "Sat, 21 Nov 2026 05:00:00 GMT");
     assert_eq!(text(&reply), "");
+}
+
+#[test]
+fn tier_of_a_page_blob_shows_whether_it_was_given() {
+    let page = |state: Option<&TierState>| {
+        let tier = Some(TierFacts::of_page_blob(1 << 40, state));
+        let reply = Reply::BlobProperties(Box::new(BlobFacts { tier, ..facts() }));
+        let reply = render(&reply, &echo("HEAD", "/a/b/c"));
+        let shown = |name| reply.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        let names =
+            ["x-ms-access-tier", "x-ms-access-tier-inferred", "x-ms-access-tier-change-time"];
+        names.map(shown)
+    };
+    let inferred = [Some("P30".to_owned()), Some("true".to_owned()), None];
+    assert_eq!(page(None), inferred);
+    assert_eq!(page(Some(&TierState::new(AccessTier::Hot, NOW))), inferred, "from an earlier release");
+    let given = TierState::new(AccessTier::P40, NOW);
+    assert_eq!(page(Some(&given)), [Some("P40".to_owned()), None, None]);
 }
 
 #[test]

@@ -35,6 +35,10 @@ fn refused_by_locks() -> [Refused; 7] {
     ]
 }
 
+fn refused_by_tiers() -> [Refused; 3] {
+    [Refused::LowerTier, Refused::TierTooSmall, Refused::BeyondTier]
+}
+
 pub(in crate::index::api::tests) fn refused() -> Vec<Refused> {
     let leases = [
         LeaseRefusal::NotPresent,
@@ -101,6 +105,7 @@ pub(in crate::index::api::tests) fn refused() -> Vec<Refused> {
         UploadRefusal::Checksum,
     ];
     all.extend(refused_by_locks());
+    all.extend(refused_by_tiers());
     all.extend(uploads.map(Refused::Upload));
     all.extend(leases.map(Refused::Lease));
     all.extend(outcomes.map(Refused::Condition));
