@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::types::Timestamp;
 
-/// The access tier of a blob. The order of the variants is on disk. Rows can have [`Self::Smart`];
-/// requests cannot name it yet. Source: Set Blob Tier.
+/// The access tier of a blob. The order of the variants is on disk. Source: Set Blob Tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AccessTier {
     /// `Hot`, the default of an account.
@@ -16,7 +15,7 @@ pub enum AccessTier {
     Cold,
     /// `Archive`: not readable until rehydrated.
     Archive,
-    /// `Smart`.
+    /// `Smart`: the service chooses between hot, cool and cold.
     Smart,
     /// `P4`, of premium page blobs.
     P4,
@@ -43,12 +42,13 @@ pub enum AccessTier {
 }
 
 impl AccessTier {
-    /// Those that a request can set, from small to large where they have a size.
-    const SETTABLE: [Self; 15] = [
+    /// All of them, from small to large where they have a size.
+    const ALL: [Self; 16] = [
         Self::Hot,
         Self::Cool,
         Self::Cold,
         Self::Archive,
+        Self::Smart,
         Self::P4,
         Self::P6,
         Self::P10,
@@ -108,7 +108,31 @@ impl AccessTier {
     /// Parses a header in any case, as Azure does.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        Self::SETTABLE.into_iter().find(|tier| tier.as_str().eq_ignore_ascii_case(text))
+        Self::ALL.into_iter().find(|tier| tier.as_str().eq_ignore_ascii_case(text))
+    }
+
+    /// The tier in which a blob of the tier `Smart` is; `None` for other tiers. All bytes are on
+    /// the same disks here, so it never leaves the first one.
+    #[must_use]
+    pub const fn smart(self) -> Option<Self> {
+        match self {
+            Self::Smart => Some(Self::Hot),
+            Self::Hot
+            | Self::Cool
+            | Self::Cold
+            | Self::Archive
+            | Self::P4
+            | Self::P6
+            | Self::P10
+            | Self::P15
+            | Self::P20
+            | Self::P30
+            | Self::P40
+            | Self::P50
+            | Self::P60
+            | Self::P70
+            | Self::P80 => None,
+        }
     }
 
     /// The tier of a page blob of so many bytes that was given none. P4, P6 and P15 are only given.
@@ -211,6 +235,7 @@ mod tests {
     fn names_are_read_in_any_case() {
         assert_eq!(AccessTier::parse("cool"), Some(AccessTier::Cool));
         assert_eq!(AccessTier::parse("ARCHIVE"), Some(AccessTier::Archive));
+        assert_eq!(AccessTier::parse("smart"), Some(AccessTier::Smart));
         assert_eq!(AccessTier::parse("p40"), Some(AccessTier::P40));
         assert_eq!(AccessTier::parse("Tepid"), None);
     }

@@ -113,8 +113,8 @@ fn forget_class(record: &mut BlobRecord, before: Option<AccessTier>, after: Acce
     if let Some(fields) = &mut record.fields {
         let before = before.unwrap_or(AccessTier::Hot);
         fields.storage_class.take_if(|class| {
-            let tier = StorageClass::parse(class).map(StorageClass::tier);
-            tier != Some(before) || tier != Some(after)
+            let class = StorageClass::parse(class);
+            !class.is_some_and(|class| class.is_of(before) && class.is_of(after))
         });
     }
 }

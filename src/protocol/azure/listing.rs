@@ -312,6 +312,9 @@ fn tier(out: &mut String, tier: Option<&TierFacts>) {
     if tier.inferred {
         out.push_str("<AccessTierInferred>true</AccessTierInferred>");
     }
+    if let Some(smart) = tier.tier.smart() {
+        escape::plain(out, "SmartAccessTier", smart.as_str());
+    }
     if let Some(changed) = tier.changed {
         escape::plain(out, "AccessTierChangeTime", changed);
     }

@@ -6,7 +6,6 @@ use http::HeaderMap;
 
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::headers;
-use crate::protocol::azure::unserved;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
@@ -28,9 +27,6 @@ pub(super) fn tier(all: &HeaderMap) -> Result<Option<AccessTier>, Refusal> {
     }
     if PREMIUM.iter().any(|known| known.eq_ignore_ascii_case(text)) {
         return Err(Reason::BlobAccessTierNotSupportedForAccountType.into());
-    }
-    if text.eq_ignore_ascii_case("Smart") {
-        return Err(unserved::not_served("the access tier Smart").detail(Detail::HeaderName, NAME));
     }
     Err(headers::invalid(NAME, text))
 }

@@ -118,7 +118,7 @@ def test_snapshots_keep_their_tier(premium):
 
 def test_standard_tiers_are_none_of_a_premium_account(premium, premium_account):
     blob = disk(premium, "disk")
-    for tier in ("Hot", "Cool", "Cold", "Archive"):
+    for tier in ("Hot", "Cool", "Cold", "Archive", "Smart"):
         refused(lambda: blob.set_standard_blob_tier(tier), 409,  # pylint: disable=cell-var-from-loop
                 "BlobAccessTierNotSupportedForAccountType")
     refused(lambda: premium.upload_blob("block", b"x", standard_blob_tier=StandardBlobTier.COOL), 409,

@@ -18,6 +18,7 @@ use crate::protocol::model::reply::ContainerFacts;
 use crate::protocol::model::reply::LeaseFacts;
 use crate::protocol::model::reply::TierFacts;
 use crate::protocol::wire::head::Head;
+use crate::types::AccessTier;
 use crate::types::BlobKind;
 use crate::types::Encryption;
 use crate::types::Metadata;
@@ -229,6 +230,8 @@ impl Head {
         let Some(tier) = tier else { return self };
         let head = self.fixed("x-ms-access-tier", tier.tier.as_str());
         let head = head.optional("x-ms-access-tier-inferred", tier.inferred.then_some("true"));
+        let head =
+            head.optional("x-ms-smart-access-tier", tier.tier.smart().map(AccessTier::as_str));
         let head = match tier.changed {
             None => head,
             Some(changed) => head.shown("x-ms-access-tier-change-time", changed),

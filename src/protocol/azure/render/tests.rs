@@ -207,16 +207,42 @@ fn tier_of_a_page_blob_shows_whether_it_was_given() {
         let tier = Some(TierFacts::of_page_blob(1 << 40, state));
         let reply = Reply::BlobProperties(Box::new(BlobFacts { tier, ..facts() }));
         let reply = render(&reply, &echo("HEAD", "/a/b/c"));
-        let shown = |name| reply.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        let shown =
+            |name| reply.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
         let names =
             ["x-ms-access-tier", "x-ms-access-tier-inferred", "x-ms-access-tier-change-time"];
         names.map(shown)
     };
     let inferred = [Some("P30".to_owned()), Some("true".to_owned()), None];
     assert_eq!(page(None), inferred);
-    assert_eq!(page(Some(&TierState::new(AccessTier::Hot, NOW))), inferred, "from an earlier release");
+    assert_eq!(
+        page(Some(&TierState::new(AccessTier::Hot, NOW))),
+        inferred,
+        "from an earlier release"
+    );
     let given = TierState::new(AccessTier::P40, NOW);
     assert_eq!(page(Some(&given)), [Some("P40".to_owned()), None, None]);
+}
+
+#[test]
+fn a_smart_tier_shows_the_tier_below_it() {
+    let smart = |tier: AccessTier| {
+        let tier = Some(TierFacts::at(NOW, Some(&TierState::new(tier, NOW))));
+        let facts = BlobFacts { tier, ..facts() };
+        let head = render(&Reply::BlobProperties(Box::new(facts.clone())), &echo("HEAD", "/a/b/c"));
+        let shown = head.headers().get("x-ms-smart-access-tier").cloned();
+        let (name, revision) = ("n".to_owned(), Revision::Current);
+        let items = vec![BlobItem::Blob { name, revision, facts: Box::new(facts) }];
+        let listing = Reply::Blobs(BlobListing { items, ..BlobListing::default() });
+        let list = render(&listing, &list_echo("/acct/con?restype=container&comp=list"));
+        (shown.map(|value| value.to_str().unwrap().to_owned()), text(&list).to_owned())
+    };
+    let (head, list) = smart(AccessTier::Smart);
+    assert_eq!(head.as_deref(), Some("Hot"));
+    assert!(list.contains("<AccessTier>Smart</AccessTier><SmartAccessTier>Hot</SmartAccessTier>"));
+    let (head, list) = smart(AccessTier::Cool);
+    assert_eq!(head, None);
+    assert!(!list.contains("SmartAccessTier"), "{list}");
 }
 
 #[test]
