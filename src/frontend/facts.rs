@@ -8,6 +8,7 @@ use crate::index::CopyRecord;
 use crate::index::CopyStatus;
 use crate::protocol::model::copy::CopyFacts;
 use crate::protocol::model::copy::CopyState;
+use crate::protocol::model::copy::IncrementalFacts;
 use crate::protocol::model::reply::BlobFacts;
 use crate::protocol::model::reply::Change;
 use crate::protocol::model::reply::ContainerFacts;
@@ -60,6 +61,8 @@ pub(crate) fn of_blob(
     let change = change(&record);
     let (content_etag, crc64) = (record.content_etag(), record.content_crc64());
     let object = record.fields.as_ref().and_then(|fields| fields.object());
+    let incremental = record.incremental_copy();
+    let incremental = incremental.map(|copy| IncrementalFacts { snapshot: copy.snapshot });
     Box::new(BlobFacts {
         last_access: front.last_access.as_ref().and_then(|_| record.last_access()),
         lease: LeaseFacts::at(now, record.lease.as_ref()),
@@ -72,7 +75,7 @@ pub(crate) fn of_blob(
         properties: record.properties,
         metadata: record.metadata,
         tags: record.tags,
-        copy: record.copy.map(|copy| Box::new(copied(*copy))),
+        copy: record.copy.map(|copy| Box::new(copied(*copy, incremental))),
         encryption: record.encryption,
         content_etag,
         crc64,
@@ -128,7 +131,7 @@ pub(crate) struct Seen {
 }
 
 /// The state of a copy.
-fn copied(copy: CopyRecord) -> CopyFacts {
+fn copied(copy: CopyRecord, incremental: Option<IncrementalFacts>) -> CopyFacts {
     CopyFacts {
         id: copy.id,
         source: copy.source,
@@ -142,5 +145,6 @@ fn copied(copy: CopyRecord) -> CopyFacts {
         copied: copy.copied,
         total: copy.total,
         completed: copy.completed,
+        incremental,
     }
 }

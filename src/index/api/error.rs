@@ -205,6 +205,15 @@ pub enum Refused {
     /// The blob is of a kind the operation does not know.
     #[error("the blob is of another kind")]
     WrongKind,
+    /// The blob is an incremental copy, which only Incremental Copy Blob changes.
+    #[error("the blob is an incremental copy")]
+    Incremental,
+    /// The blob is no incremental copy of this source.
+    #[error("the blob is no incremental copy of this source")]
+    OtherIncrement,
+    /// The blob has this or a later snapshot of the source.
+    #[error("the blob has this or a later snapshot of the source")]
+    EarlierIncrement,
     /// The blob is the destination of a copy that is pending.
     #[error("a copy into the blob is pending")]
     CopyPending,

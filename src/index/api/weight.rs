@@ -186,7 +186,7 @@ fn complete_upload(complete: &CompleteUpload) -> usize {
 }
 
 fn fill_layer(fill: &FillLayer) -> usize {
-    let spans = fill.spans.iter().map(|span| content(&span.content));
+    let spans = fill.spans.iter().filter_map(|span| span.content.as_ref()).map(content);
     bytes(fill.blob.as_bytes()) + list(&fill.spans) + spans.sum::<usize>()
 }
 
@@ -281,6 +281,7 @@ fn put_copy(copy: &PutCopy) -> usize {
     let job = copy.job.as_ref().map_or(0, |job| {
         size_of_val(job.as_ref()) + secret(&job.source) + option(job.etag.as_deref())
     });
+    let source = copy.increment.as_ref().map_or(0, |it| bytes(it.source.as_bytes()));
     size_of_val(copy)
         + guarded(&copy.key, &copy.guard)
         + properties(&copy.properties)
@@ -289,6 +290,7 @@ fn put_copy(copy: &PutCopy) -> usize {
         + copied(&copy.content)
         + new_fields(&copy.fields)
         + record
+        + source
         + job
 }
 

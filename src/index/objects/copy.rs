@@ -12,6 +12,7 @@ use crate::index::objects::chain::InTheWay;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
+use crate::index::objects::incremental;
 use crate::index::objects::keys;
 use crate::index::objects::layout;
 use crate::index::objects::new_fields;
@@ -35,6 +36,9 @@ use crate::types::RoutingKey;
 
 /// Put Blob From URL, Copy Blob.
 pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutCopy) -> Result<WriteReply, Error> {
+    if let Some(increment) = &put.increment {
+        return incremental::put(eval, put, increment).await;
+    }
     let key = RoutingKey::blob(&put.key);
     let old = blob_row::current(eval, &key).await?;
     let before = old.as_ref().map(|old| &old.record);

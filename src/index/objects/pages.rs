@@ -59,6 +59,7 @@ pub(super) async fn write(
     let key = RoutingKey::blob(&write.key);
     let PageBlob { mut blob, sequence, layers } = load(eval, &key).await?;
     blob.record.lease = guard::change(&write.guard, &blob.record, eval.now)?;
+    guard::not_incremental(&blob.record)?;
     lock::may_change(&blob.record, eval.now)?;
     if !write.sequence.hold(sequence) {
         return Err(Refused::SequenceCondition.into());
@@ -96,6 +97,7 @@ pub(super) async fn update(
     let key = RoutingKey::blob(&update.key);
     let PageBlob { mut blob, sequence: old, layers } = load(eval, &key).await?;
     blob.record.lease = guard::change(&update.guard, &blob.record, eval.now)?;
+    guard::not_incremental(&blob.record)?;
     lock::may_change(&blob.record, eval.now)?;
     encryption::check_change(&update.guard.encryption, blob.record.encryption.as_ref())?;
     let sequence = match update.sequence {

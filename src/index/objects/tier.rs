@@ -27,6 +27,7 @@ pub(super) async fn set(eval: &mut Evaluation<'_>, set: &SetTier) -> Result<Writ
     let of = RevisionOf { revision: set.revision, guard: &set.guard };
     let mut blob = revision::load(eval.view, &key, of).await?;
     guard::change_beside_lease(&set.guard, &blob.record, eval.now)?;
+    guard::not_incremental(&blob.record)?;
     fits(set.tier, blob.record.kind)?;
     if set.tier.bytes_max().is_some() {
         blob.record.tier = Some(of_page_blob(&blob.record, set.tier, eval.now)?);

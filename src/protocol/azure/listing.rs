@@ -299,6 +299,12 @@ fn copy_state(out: &mut String, copy: &CopyFacts) {
     if let Some(completed) = copy.completed {
         escape::plain(out, "CopyCompletionTime", completed);
     }
+    if let Some(incremental) = copy.incremental {
+        out.push_str("<IncrementalCopy>true</IncrementalCopy>");
+        if let Some(snapshot) = incremental.snapshot {
+            escape::plain(out, "CopyDestinationSnapshot", snapshot.to_iso());
+        }
+    }
     optional(
         out,
         "CopyStatusDescription",

@@ -24,6 +24,7 @@ use crate::index::record::CompletedRecord;
 use crate::index::record::ContainerFields;
 use crate::index::record::ContainerRecord;
 use crate::index::record::IncrementalCopy;
+use crate::index::record::IncrementalSource;
 use crate::index::record::UnknownFields;
 use crate::index::record::Upgrade;
 use crate::index::record::UploadFields;
@@ -76,7 +77,17 @@ fn every_blob_field() -> BlobFields {
         restored_until: Some(at(5)),
         scope_key: Some([6; 32]),
         incremental_copy: Some(IncrementalCopy { snapshot: Some(at(6)) }),
+        incremental_source: None,
         unknown: of_later_releases(),
+    }
+}
+
+fn incremental() -> BlobFields {
+    let blob = RoutingKey::blob(&key("s"));
+    BlobFields {
+        incremental_copy: Some(IncrementalCopy { snapshot: Some(at(6)) }),
+        incremental_source: Some(IncrementalSource { blob, snapshot: at(7) }),
+        ..BlobFields::default()
     }
 }
 
@@ -188,6 +199,7 @@ fn rows() -> Vec<(&'static str, Bytes)> {
     let layout = Layout::Blocks(parts());
     vec![
         ("blob with every field", values::encode_blob(&blob(every_blob_field()), &whole(b"abc"))),
+        ("incremental copy", values::encode_blob(&blob(incremental()), &whole(b"abc"))),
         ("delete marker, the null version", values::encode_blob(&empty, &whole(b""))),
         ("blob whose MD5 is the tag", values::encode_blob(&blob(by_property), &whole(b"abc"))),
         ("blob with an opaque tag", values::encode_blob(&blob(opaque), &whole(b"abc"))),

@@ -191,11 +191,14 @@ impl Head {
     pub(super) fn copy(self, copy: Option<&CopyFacts>) -> Self {
         let Some(copy) = copy else { return self };
         let completed = copy.completed.map(|time| time.to_string());
+        let snapshot = copy.incremental.and_then(|it| it.snapshot).map(|time| time.to_iso());
         self.shown("x-ms-copy-id", copy.id.hyphenated())
             .set("x-ms-copy-source", &copy.source)
             .fixed("x-ms-copy-status", copy.state.as_str())
             .shown("x-ms-copy-progress", format_args!("{}/{}", copy.copied, copy.total))
             .optional("x-ms-copy-completion-time", completed.as_deref())
+            .optional("x-ms-incremental-copy", copy.incremental.map(|_| "true"))
+            .optional("x-ms-copy-destination-snapshot", snapshot.as_deref())
             .optional(
                 "x-ms-copy-status-description",
                 copy.failure.as_ref().map(errors::copy_failure).as_deref(),
