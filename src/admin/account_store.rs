@@ -7,6 +7,7 @@ mod assignments;
 mod deletion;
 mod error;
 mod keys;
+mod named_type;
 mod scopes;
 #[cfg(test)]
 mod tests;
@@ -34,11 +35,15 @@ use crate::index::Router;
 use crate::index::UpdateAccount;
 use crate::types::AccountId;
 use crate::types::AccountName;
+use crate::types::AccountType;
 use crate::types::Versioning;
 
 pub use assignments::AssigneeKind;
 pub use assignments::AssignmentView;
 pub use error::StoreError;
+pub(super) use named_type::NamedType;
+pub(super) use named_type::kind;
+pub(super) use named_type::sku;
 pub(super) use scopes::ScopeView;
 pub use users::NewKey;
 pub use users::NewUser;
@@ -79,6 +84,19 @@ pub struct AccountSettings {
     pub object_lock: Option<bool>,
     /// The days for which deleted containers can be restored; 0: not at all.
     pub container_retention_days: Option<u32>,
+    /// Its kind and SKU.
+    pub account_type: NamedType,
+}
+
+/// What a new account has.
+#[derive(Debug, Default)]
+pub struct NewAccount {
+    /// Its keys in Base64; new ones are made where none are given.
+    pub keys: [Option<String>; 2],
+    /// Whether its containers may allow anonymous access.
+    pub anonymous: bool,
+    /// Its kind and SKU.
+    pub account_type: NamedType,
 }
 
 /// An account as shown.
@@ -90,6 +108,12 @@ pub struct AccountView {
     pub created: String,
     /// Where its keys come from: `configuration`, `store`, or `none` when it has no keys.
     pub keys_from: String,
+    /// Its SKU.
+    #[serde(default)]
+    pub sku: String,
+    /// Its kind.
+    #[serde(default)]
+    pub kind: String,
     /// Whether its containers may allow anonymous access.
     pub anonymous: bool,
     /// Whether its containers keep versions, unless they say so themselves.
@@ -206,20 +230,21 @@ impl AccountStore {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn create(
-        &self,
-        name: &str,
-        keys: [Option<String>; 2],
-        anonymous: bool,
-    ) -> Result<AccountView, StoreError> {
+    pub async fn create(&self, name: &str, new: NewAccount) -> Result<AccountView, StoreError> {
         let name = parse(name)?;
+        let NewAccount { keys, anonymous, account_type } = new;
         let keys = keys.into_iter().map(keys::decoded).collect::<Result<Vec<_>, _>>()?;
         let turn = self.turn().await;
         if self.accounts.find(&name).map_err(index::Error::from)?.is_some() {
             return Err(StoreError::Exists(name.as_str().to_owned()));
         }
         let id = AccountId::new(self.ids.next().await?);
-        self.router.tell(CreateAccount { name: name.clone(), id, anonymous }).await?;
+        account_type.after(AccountType::default())?;
+        let made = self.router.tell(CreateAccount { name: name.clone(), id, anonymous }).await?;
+        let account_type = self.checked_type(&name, &made, account_type).await?;
+        if account_type != made.account_type() {
+            self.set_type(&turn, &name, account_type).await?;
+        }
         self.change(&turn, &name, AccountChange::Anonymous(anonymous)).await?;
         let id = self.record(&name).await?.id;
         self.change(&turn, &name, AccountChange::DelegationSecret(self.new_delegation(&name, id)?))
@@ -295,14 +320,18 @@ impl AccountStore {
         name: &str,
         settings: AccountSettings,
     ) -> Result<AccountView, StoreError> {
-        let AccountSettings { anonymous, versioning, object_lock, container_retention_days } =
-            settings;
+        let AccountSettings { anonymous, versioning, object_lock, .. } = settings;
+        let AccountSettings { container_retention_days, account_type, .. } = settings;
         let name = parse(name)?;
         let turn = self.turn().await;
         let record = self.record(&name).await?;
         let keeps = versioning.unwrap_or(record.versioning() == Some(Versioning::Enabled));
         if object_lock == Some(true) && !keeps {
             return Err(StoreError::NotVersioned(name.as_str().to_owned()));
+        }
+        if account_type.is_any() {
+            let new = self.checked_type(&name, &record, account_type).await?;
+            self.set_type(&turn, &name, new).await?;
         }
         if let Some(open) = anonymous {
             self.change(&turn, &name, AccountChange::Anonymous(open)).await?;

@@ -13,13 +13,19 @@ use serde_json::json;
 
 use crate::audit_log::Thing;
 use crate::index;
+use crate::types::AccountKind;
+use crate::types::Sku;
 
 use super::account_store::AccountSettings;
 use super::account_store::AccountView;
 use super::account_store::AccountsView;
 use super::account_store::AssignmentView;
 use super::account_store::KeySlot;
+use super::account_store::NamedType;
+use super::account_store::NewAccount;
 use super::account_store::StoreError;
+use super::account_store::kind;
+use super::account_store::sku;
 use super::answer::Failure;
 use super::audit_log::Note;
 use super::state::AdminState;
@@ -35,6 +41,10 @@ pub(super) struct Create {
     key2: Option<String>,
     #[serde(default)]
     anonymous: bool,
+    #[serde(default, deserialize_with = "sku")]
+    sku: Option<Sku>,
+    #[serde(default, deserialize_with = "kind")]
+    kind: Option<AccountKind>,
 }
 
 /// The longest retention of deleted containers, as on the service.
@@ -52,6 +62,10 @@ pub(super) struct Change {
     object_lock: Option<bool>,
     #[serde(default)]
     container_retention_days: Option<u32>,
+    #[serde(default, deserialize_with = "sku")]
+    sku: Option<Sku>,
+    #[serde(default, deserialize_with = "kind")]
+    kind: Option<AccountKind>,
 }
 
 /// Body of `POST /admin/accounts/{name}/rotate`.
@@ -93,11 +107,14 @@ pub(super) async fn create(
     note: Note,
     body: Sent<Create>,
 ) -> Result<(StatusCode, Json<AccountView>), Failure> {
-    let body = sent(body)?;
-    let detail = json!({ "anonymous": body.anonymous });
-    note.account(Thing::Account, "CreateAccount", &body.name, detail);
-    let keys = [body.key1, body.key2];
-    let made = state.control()?.accounts.create(&body.name, keys, body.anonymous).await;
+    let Create { name, key1, key2, anonymous, sku, kind } = sent(body)?;
+    let named = [("sku", sku.map(Sku::as_str)), ("kind", kind.map(AccountKind::as_str))];
+    let named = named.into_iter().filter_map(|(name, text)| Some((name, json!(text?))));
+    let detail = named.chain([("anonymous", json!(anonymous))]).collect();
+    note.account(Thing::Account, "CreateAccount", &name, detail);
+    let account_type = NamedType { sku, kind };
+    let new = NewAccount { keys: [key1, key2], anonymous, account_type };
+    let made = state.control()?.accounts.create(&name, new).await;
     made.map(|account| (StatusCode::CREATED, Json(account))).map_err(|error| refused(&error))
 }
 
@@ -124,7 +141,8 @@ pub(super) async fn change(
     note: Note,
     body: Sent<Change>,
 ) -> Answer {
-    let Change { anonymous, versioning, object_lock, container_retention_days: days } = sent(body)?;
+    let Change { anonymous, versioning, object_lock, container_retention_days: days, sku, kind } =
+        sent(body)?;
     if days.is_some_and(|days| days > RETENTION_DAYS_MAX) {
         return Err(Failure::invalid(format!("at most {RETENTION_DAYS_MAX} days")));
     }
@@ -133,6 +151,8 @@ pub(super) async fn change(
         versioning.map(|on| ("SetVersioning", "versioning", json!(on))),
         object_lock.map(|on| ("SetObjectLock", "object_lock", json!(on))),
         days.map(|days| ("SetContainerRetention", "container_retention_days", json!(days))),
+        sku.map(|sku| ("SetAccountType", "sku", json!(sku.as_str()))),
+        kind.map(|kind| ("SetAccountType", "kind", json!(kind.as_str()))),
     ]
     .into_iter()
     .flatten()
@@ -140,12 +160,18 @@ pub(super) async fn change(
     let operation = match given.as_slice() {
         [] => return Err(Failure::invalid("no setting of an account".to_owned())),
         [(operation, ..)] => operation,
+        [("SetAccountType", ..), ("SetAccountType", ..)] => "SetAccountType",
         _ => "SetAccount",
     };
     let detail = given.iter().map(|(_, name, value)| (*name, value.clone())).collect();
     note.account(Thing::Account, operation, &name, detail);
-    let settings =
-        AccountSettings { anonymous, versioning, object_lock, container_retention_days: days };
+    let settings = AccountSettings {
+        anonymous,
+        versioning,
+        object_lock,
+        container_retention_days: days,
+        account_type: NamedType { sku, kind },
+    };
     answered(state.control()?.accounts.set(&name, settings).await)
 }
 
@@ -243,6 +269,7 @@ pub(super) fn refused(error: &StoreError) -> Failure {
         | E::ScopeName(_)
         | E::SecretKey
         | E::UserIssuer
+        | E::Type(_)
         | E::NoIssuer
         | E::WhichIssuer(_)
         | E::UnknownIssuer(..) => (StatusCode::BAD_REQUEST, "Invalid"),
@@ -265,6 +292,7 @@ pub(super) fn refused(error: &StoreError) -> Failure {
         }
         E::Locked(..) => (StatusCode::CONFLICT, "ContainerLocked"),
         E::NotVersioned(_) => (StatusCode::CONFLICT, "NotVersioned"),
+        E::OtherTiers(..) => (StatusCode::CONFLICT, "OtherTiers"),
         E::Container(..) => (StatusCode::CONFLICT, "ContainerNotDeleted"),
         E::Random(_) | E::Sealed(..) | E::Index(_) | E::Coordinator(_) => {
             tracing::error!(%error, "an admin command failed");

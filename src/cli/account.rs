@@ -43,6 +43,7 @@ pub(super) async fn account(command: &AccountCommand) -> Result<(), CliError> {
             if let Some(days) = args.container_retention {
                 body.insert("container_retention_days".to_owned(), days.into());
             }
+            body.extend(args.account_type.body());
             let body = Value::Object(body);
             let changed =
                 client.call(Method::PATCH, &account_path(&args.name), Some(&body)).await?;
@@ -72,12 +73,16 @@ pub(super) async fn account(command: &AccountCommand) -> Result<(), CliError> {
 }
 
 async fn create(client: &AdminClient, args: &AccountCreateArgs) -> Result<(), CliError> {
-    let body = json!({
-        "name": args.name,
-        "key1": args.key1,
-        "key2": args.key2,
-        "anonymous": args.anonymous.is_on(),
-    });
+    let mut body = serde_json::Map::from_iter(args.account_type.body());
+    for (name, value) in [
+        ("name", json!(args.name)),
+        ("key1", json!(args.key1)),
+        ("key2", json!(args.key2)),
+        ("anonymous", json!(args.anonymous.is_on())),
+    ] {
+        body.insert(name.to_owned(), value);
+    }
+    let body = Value::Object(body);
     let made = client.call(Method::POST, "/admin/accounts", Some(&body)).await?;
     show(&made, args.json)
 }
@@ -144,10 +149,12 @@ fn page(account: &Value) -> String {
 fn row(account: &Value) -> String {
     let anonymous = if account["anonymous"].as_bool() == Some(true) { "on" } else { "off" };
     format!(
-        "{:24} keys from {:13} anonymous {:3}  made {}\n",
+        "{:24} keys from {:13} anonymous {:3}  {:16} {:14}  made {}\n",
         text(account, "name"),
         text(account, "keys_from"),
         anonymous,
+        text(account, "kind"),
+        text(account, "sku"),
         text(account, "created"),
     )
 }

@@ -35,6 +35,7 @@ use crate::index::Router;
 use crate::telemetry::Registry;
 use crate::types::AccountId;
 use crate::types::AccountName;
+use crate::types::AccountType;
 use crate::types::KeyRange;
 use crate::types::OwnerIds;
 use crate::types::PartitionId;
@@ -71,6 +72,8 @@ pub struct Account {
     pub keys: AccountKeys,
     /// The secret that its user delegation keys are derived from.
     pub delegation: Option<DelegationSecret>,
+    /// Its kind and SKU.
+    pub account_type: AccountType,
     /// Whether its containers may have public access.
     pub anonymous: bool,
     /// Whether its containers keep versions, unless they say so themselves.
@@ -126,7 +129,7 @@ impl Account {
         let scopes = Scopes::stored(&name, &record, secrets);
         let (versioning, permanent_delete) = (record.versioning(), record.permanent_delete());
         let container_retention_days = record.container_retention_days();
-        let locks_objects = record.locks_objects();
+        let (locks_objects, account_type) = (record.locks_objects(), record.account_type());
         let AccountRecord { id, anonymous, delegation_secret, properties, assignments, .. } =
             record;
         let context = SecretContext::delegation(&name, id);
@@ -143,6 +146,7 @@ impl Account {
             assignments,
             users,
             scopes,
+            account_type,
             anonymous,
             versioning,
             permanent_delete,

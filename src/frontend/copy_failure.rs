@@ -124,6 +124,7 @@ mod tests {
             copied: 0,
             total: 1,
             completed: None,
+            incremental: None,
         };
         let facts = BlobFacts::new(change, Timestamp::ZERO, 0);
         let facts = BlobFacts { copy: Some(Box::new(copy)), ..facts };

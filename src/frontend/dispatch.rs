@@ -20,6 +20,7 @@ use crate::frontend::ops::acl;
 use crate::frontend::ops::blocks;
 use crate::frontend::ops::grants;
 use crate::frontend::ops::listing;
+use crate::frontend::ops::tiers;
 use crate::frontend::source::Requester;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::model::Operation;
@@ -144,6 +145,7 @@ async fn carry_out(
     content: RequestContent<'_>,
 ) -> Answer {
     grants::check(requester.account, &operation)?;
+    tiers::check(requester.account, &operation)?;
     let (account, memory) = (requester.account, content.document.unwrap_or_default());
     let reply = match *operation {
         Operation::Account(operation) => {

@@ -90,6 +90,9 @@ fn from_refused(refused: &index::Refused, subject: Subject) -> Refusal {
         R::Archived => Reason::BlobArchived.into(),
         R::Rehydrating => Reason::BlobBeingRehydrated.into(),
         R::TierOfKind => Reason::InvalidBlobType.into(),
+        R::LowerTier => Reason::CannotChangeToLowerTier.into(),
+        R::TierTooSmall => Reason::BlobTierInadequateForContentLength.into(),
+        R::BeyondTier => Reason::ContentLengthLargerThanTierLimit.into(),
         R::Encryption(fault) => match fault {
             EncryptionFault::KeyMissing => Reason::BlobUsesCustomerSpecifiedEncryption.into(),
             EncryptionFault::NotEncrypted => {
@@ -102,6 +105,9 @@ fn from_refused(refused: &index::Refused, subject: Subject) -> Refusal {
         R::BlockIdLength => Reason::InvalidBlobOrBlock.into(),
         R::WrongKind => Reason::InvalidBlobType.into(),
         R::CopyPending => Reason::PendingCopyOperation.into(),
+        R::Incremental => Reason::OperationNotAllowedOnIncrementalCopyBlob.into(),
+        R::OtherIncrement => Reason::IncrementalCopyBlobMismatch.into(),
+        R::EarlierIncrement => Reason::IncrementalCopyOfEarlierVersionSnapshotNotAllowed.into(),
         R::NoPendingCopy => Reason::NoPendingCopyOperation.into(),
         R::OtherCopy => Reason::CopyIdMismatch.into(),
         R::Sealed => Reason::BlobIsSealed.into(),

@@ -8,6 +8,7 @@ use crate::index::CopyRecord;
 use crate::index::CopyStatus;
 use crate::protocol::model::copy::CopyFacts;
 use crate::protocol::model::copy::CopyState;
+use crate::protocol::model::copy::IncrementalFacts;
 use crate::protocol::model::reply::BlobFacts;
 use crate::protocol::model::reply::Change;
 use crate::protocol::model::reply::ContainerFacts;
@@ -16,6 +17,7 @@ use crate::protocol::model::reply::LeaseFacts;
 use crate::protocol::model::reply::TierFacts;
 use crate::types::BlobKind;
 use crate::types::SoftDelete;
+use crate::types::TierFamily;
 use crate::types::Timestamp;
 use crate::types::VersionId;
 use crate::types::Versioning;
@@ -49,12 +51,19 @@ pub(crate) fn change(record: &BlobRecord) -> Change {
     Change { etag, last_modified, version: record.version() }
 }
 
-/// The properties of a blob, as of now.
-pub(crate) fn of_blob(front: &FrontEnd, record: BlobRecord, now: Timestamp) -> Box<BlobFacts> {
+/// The properties of a blob, as of now, in an account whose blobs have these `tiers`.
+pub(crate) fn of_blob(
+    front: &FrontEnd,
+    tiers: TierFamily,
+    record: BlobRecord,
+    now: Timestamp,
+) -> Box<BlobFacts> {
     let change = change(&record);
     let (content_etag, crc64) = (record.content_etag(), record.content_crc64());
     let object = record.fields.as_ref().and_then(|fields| fields.object());
     let under = record.under();
+    let incremental = record.incremental_copy();
+    let incremental = incremental.map(|copy| IncrementalFacts { snapshot: copy.snapshot });
     Box::new(BlobFacts {
         last_access: front.last_access.as_ref().and_then(|_| record.last_access()),
         lease: LeaseFacts::at(now, record.lease.as_ref()),
@@ -63,11 +72,11 @@ pub(crate) fn of_blob(front: &FrontEnd, record: BlobRecord, now: Timestamp) -> B
         retention: record.retention(),
         legal_hold: record.legal_hold(),
         kind: record.kind,
-        tier: (record.kind == BlobKind::Block).then(|| TierFacts::at(now, record.tier.as_ref())),
+        tier: tier(tiers, &record, now),
         properties: record.properties,
         metadata: record.metadata,
         tags: record.tags,
-        copy: record.copy.map(|copy| Box::new(copied(*copy))),
+        copy: record.copy.map(|copy| Box::new(copied(*copy, incremental))),
         encryption: under,
         content_etag,
         crc64,
@@ -75,6 +84,20 @@ pub(crate) fn of_blob(front: &FrontEnd, record: BlobRecord, now: Timestamp) -> B
         object,
         ..BlobFacts::new(change, record.created, record.len)
     })
+}
+
+/// The tier of a blob, if it has one.
+fn tier(tiers: TierFamily, record: &BlobRecord, now: Timestamp) -> Option<TierFacts> {
+    let set = record.tier.as_ref();
+    match (tiers, record.kind) {
+        (TierFamily::Standard, BlobKind::Block) => Some(TierFacts::at(now, set)),
+        (TierFamily::PremiumPages, BlobKind::Page { .. }) => {
+            Some(TierFacts::of_page_blob(record.len, set))
+        }
+        (TierFamily::Standard, BlobKind::Append { .. } | BlobKind::Page { .. })
+        | (TierFamily::PremiumPages, BlobKind::Block | BlobKind::Append { .. })
+        | (TierFamily::Untiered, _) => None,
+    }
 }
 
 /// As [`of_blob`], for a blob of a container that may keep versions: what was written before it did
@@ -85,7 +108,7 @@ pub(crate) fn of_version(
     now: Timestamp,
     versioning: Option<Versioning>,
 ) -> Box<BlobFacts> {
-    let mut facts = of_blob(front, seen.record, now);
+    let mut facts = of_blob(front, seen.tiers, seen.record, now);
     if versioning.is_some() && facts.change.version.is_none() {
         facts.change.version = Some(VersionId::null(facts.change.last_modified));
     }
@@ -104,10 +127,12 @@ pub(crate) struct Seen {
     pub(crate) record: BlobRecord,
     /// Whether it is the current blob.
     pub(crate) is_current: bool,
+    /// The tiers of its account.
+    pub(crate) tiers: TierFamily,
 }
 
 /// The state of a copy.
-fn copied(copy: CopyRecord) -> CopyFacts {
+fn copied(copy: CopyRecord, incremental: Option<IncrementalFacts>) -> CopyFacts {
     CopyFacts {
         id: copy.id,
         source: copy.source,
@@ -121,5 +146,6 @@ fn copied(copy: CopyRecord) -> CopyFacts {
         copied: copy.copied,
         total: copy.total,
         completed: copy.completed,
+        incremental,
     }
 }

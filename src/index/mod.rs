@@ -59,7 +59,7 @@ pub use api::{
 };
 pub use api::{BlobPartView, BlobPartsView, ReadBlobParts};
 pub use api::{ChangeSetting, ReadSetting, SettingChange};
-pub use api::{CopiedBlock, CopiedContent, Frames, PutCopy, Share, SharedBlob};
+pub use api::{CopiedBlock, CopiedContent, Frames, Increment, PutCopy, Share, SharedBlob};
 pub use api::{CopyEnd, EndCopy, PendingCopy, ResealCopy};
 pub use api::{CopyWatch, Hold, OldestRead, RequestMark, Running, RunningRequests};
 pub use api::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};

@@ -4,6 +4,7 @@
 //! A constructed value is valid: constructors check, and fields with rules are private. Docs name
 //! units.
 
+mod account_type;
 mod acl;
 mod block;
 mod checksum;
@@ -50,6 +51,7 @@ mod upload;
 mod user;
 mod versioning;
 
+pub use account_type::{AccountKind, AccountType, NoSuchType, Sku, TierFamily};
 pub use acl::{Audience, CannedAcl};
 pub use block::{
     APPENDS_MAX, BLOCKS_COMMITTED_MAX, BLOCKS_UNCOMMITTED_MAX, BlockId, BlockListEntry, BlockSource,

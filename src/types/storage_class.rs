@@ -54,23 +54,32 @@ impl StorageClass {
         }
     }
 
-    /// Parses a header: a storage class, or the name of an access tier that a client can set, in
-    /// any case. `None` if it is neither.
+    /// Parses a header: a storage class, or the name of an access tier of block blobs, in any
+    /// case. `None` if it is neither.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let class = Self::ALL.into_iter().find(|class| class.as_str() == text);
-        class.or_else(|| AccessTier::parse(text).map(Self::of_tier))
+        let tier = AccessTier::parse(text).filter(|tier| tier.bytes_max().is_none());
+        class.or_else(|| tier.map(Self::of_tier))
     }
 
     /// The access tier of an object of this class.
     #[must_use]
     pub const fn tier(self) -> AccessTier {
         match self {
-            Self::Standard | Self::ReducedRedundancy | Self::IntelligentTiering => AccessTier::Hot,
+            Self::Standard | Self::ReducedRedundancy => AccessTier::Hot,
+            Self::IntelligentTiering => AccessTier::Smart,
             Self::StandardIa | Self::OnezoneIa => AccessTier::Cool,
             Self::GlacierIr => AccessTier::Cold,
             Self::Glacier | Self::DeepArchive => AccessTier::Archive,
         }
+    }
+
+    /// Whether objects of this class are in `tier`. Releases before the tier Smart gave
+    /// `INTELLIGENT_TIERING` the tier Hot.
+    #[must_use]
+    pub fn is_of(self, tier: AccessTier) -> bool {
+        self.tier() == tier || self == Self::IntelligentTiering && tier == AccessTier::Hot
     }
 
     /// The class of a blob in this tier of which no class is known.
@@ -99,7 +108,7 @@ impl StorageClass {
     /// The class that an object shows: the one that its row keeps, if that still is of its tier.
     #[must_use]
     pub fn shown(kept: Option<&str>, tier: AccessTier) -> Self {
-        let kept = kept.and_then(Self::parse).filter(|class| class.tier() == tier);
+        let kept = kept.and_then(Self::parse).filter(|class| class.is_of(tier));
         kept.unwrap_or(Self::of_tier(tier))
     }
 
@@ -127,11 +136,12 @@ mod tests {
             ("cool", StorageClass::StandardIa),
             ("Cold", StorageClass::GlacierIr),
             ("ARCHIVE", StorageClass::Glacier),
+            ("smart", StorageClass::IntelligentTiering),
         ] {
             assert_eq!(StorageClass::parse(tier), Some(class));
             assert_eq!((class.kept(), Some(class.tier())), (None, AccessTier::parse(tier)));
         }
-        for unknown in ["", "standard", "SNOW", "OUTPOSTS", "P4", "Smart", "STANDARD "] {
+        for unknown in ["", "standard", "SNOW", "OUTPOSTS", "P4", "STANDARD "] {
             assert_eq!(StorageClass::parse(unknown), None, "{unknown}");
         }
     }
@@ -141,6 +151,9 @@ mod tests {
         let shown = |tier| StorageClass::shown(Some("DEEP_ARCHIVE"), tier);
         assert_eq!(shown(AccessTier::Archive), StorageClass::DeepArchive);
         assert_eq!(shown(AccessTier::Hot), StorageClass::Standard);
+        let intelligent = |tier| StorageClass::shown(Some("INTELLIGENT_TIERING"), tier);
+        assert_eq!(intelligent(AccessTier::Hot), StorageClass::IntelligentTiering, "of old rows");
+        assert_eq!(intelligent(AccessTier::Cool), StorageClass::StandardIa);
         assert_eq!(StorageClass::shown(Some("LATER"), AccessTier::Cool), StorageClass::StandardIa);
     }
 }

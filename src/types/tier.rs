@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::types::Timestamp;
 
-/// The access tier of a blob. The order of the variants is on disk. Rows can have the premium tiers
-/// and [`Self::Smart`]; requests cannot name them yet. Source: Set Blob Tier.
+/// The access tier of a blob. The order of the variants is on disk. Source: Set Blob Tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AccessTier {
     /// `Hot`, the default of an account.
@@ -16,7 +15,7 @@ pub enum AccessTier {
     Cold,
     /// `Archive`: not readable until rehydrated.
     Archive,
-    /// `Smart`.
+    /// `Smart`: the service chooses between hot, cool and cold.
     Smart,
     /// `P4`, of premium page blobs.
     P4,
@@ -43,6 +42,26 @@ pub enum AccessTier {
 }
 
 impl AccessTier {
+    /// All of them, from small to large where they have a size.
+    const ALL: [Self; 16] = [
+        Self::Hot,
+        Self::Cool,
+        Self::Cold,
+        Self::Archive,
+        Self::Smart,
+        Self::P4,
+        Self::P6,
+        Self::P10,
+        Self::P15,
+        Self::P20,
+        Self::P30,
+        Self::P40,
+        Self::P50,
+        Self::P60,
+        Self::P70,
+        Self::P80,
+    ];
+
     /// Its name in headers and lists.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -66,12 +85,64 @@ impl AccessTier {
         }
     }
 
+    /// Bytes that a page blob of this tier may have; `None` for tiers of other blobs. Source:
+    /// "Azure page blob storage pricing", sizes of premium page blobs.
+    #[must_use]
+    pub const fn bytes_max(self) -> Option<u64> {
+        match self {
+            Self::Hot | Self::Cool | Self::Cold | Self::Archive | Self::Smart => None,
+            Self::P4 => Some(32 << 30),
+            Self::P6 => Some(64 << 30),
+            Self::P10 => Some(128 << 30),
+            Self::P15 => Some(256 << 30),
+            Self::P20 => Some(512 << 30),
+            Self::P30 => Some(1 << 40),
+            Self::P40 => Some(2 << 40),
+            Self::P50 => Some(4 << 40),
+            Self::P60 => Some(8 << 40),
+            Self::P70 => Some(16 << 40),
+            Self::P80 => Some(32 << 40),
+        }
+    }
+
     /// Parses a header in any case, as Azure does.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Hot, Self::Cool, Self::Cold, Self::Archive]
+        Self::ALL.into_iter().find(|tier| tier.as_str().eq_ignore_ascii_case(text))
+    }
+
+    /// The tier in which a blob of the tier `Smart` is; `None` for other tiers. All bytes are on
+    /// the same disks here, so it never leaves the first one.
+    #[must_use]
+    pub const fn smart(self) -> Option<Self> {
+        match self {
+            Self::Smart => Some(Self::Hot),
+            Self::Hot
+            | Self::Cool
+            | Self::Cold
+            | Self::Archive
+            | Self::P4
+            | Self::P6
+            | Self::P10
+            | Self::P15
+            | Self::P20
+            | Self::P30
+            | Self::P40
+            | Self::P50
+            | Self::P60
+            | Self::P70
+            | Self::P80 => None,
+        }
+    }
+
+    /// The tier of a page blob of so many bytes that was given none. P4, P6 and P15 are only given.
+    /// Source: REST version 2017-04-17, "Azure page blob storage pricing".
+    #[must_use]
+    pub fn of_page_blob(len: u64) -> Self {
+        [Self::P10, Self::P20, Self::P30, Self::P40, Self::P50]
             .into_iter()
-            .find(|tier| tier.as_str().eq_ignore_ascii_case(text))
+            .find(|tier| tier.bytes_max().is_some_and(|max| len <= max))
+            .unwrap_or(Self::P60)
     }
 }
 
@@ -164,6 +235,23 @@ mod tests {
     fn names_are_read_in_any_case() {
         assert_eq!(AccessTier::parse("cool"), Some(AccessTier::Cool));
         assert_eq!(AccessTier::parse("ARCHIVE"), Some(AccessTier::Archive));
+        assert_eq!(AccessTier::parse("smart"), Some(AccessTier::Smart));
+        assert_eq!(AccessTier::parse("p40"), Some(AccessTier::P40));
         assert_eq!(AccessTier::parse("Tepid"), None);
+    }
+
+    #[test]
+    fn page_blobs_have_the_smallest_tier_that_fits() {
+        for (len, tier) in [
+            (0, AccessTier::P10),
+            (128 << 30, AccessTier::P10),
+            ((128 << 30) + 512, AccessTier::P20),
+            (1 << 40, AccessTier::P30),
+            (2 << 40, AccessTier::P40),
+            (4 << 40, AccessTier::P50),
+            (8 << 40, AccessTier::P60),
+        ] {
+            assert_eq!(AccessTier::of_page_blob(len), tier, "{len}");
+        }
     }
 }

@@ -177,6 +177,7 @@ impl World<'_> {
             content,
             crc64: shared.record.crc64,
             copy: None,
+            increment: None,
             job: None,
             fields: NewBlobFields::default(),
         }));

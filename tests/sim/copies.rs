@@ -110,6 +110,7 @@ impl Client<'_> {
                 key: key(source),
                 revision: snapshot.into(),
                 guard: requests::guard(Demand::default()),
+                since: None,
                 from: start,
             }));
             let part = match self.tell(part).await? {
@@ -117,7 +118,8 @@ impl Client<'_> {
                 Some(other) => return Err(format!("unexpected answer {other:?}")),
                 None => return Ok(()),
             };
-            let spans = part.spans.iter().flat_map(|span| locations(&span.content));
+            let spans =
+                part.spans.iter().filter_map(|span| span.content.as_ref()).flat_map(locations);
             guard.met(spans.map(|location| location.extent));
             let fill = FillLayer { blob: RoutingKey::blob(&key(name)), layer, spans: part.spans };
             match self.tell(Write::FillLayer(fill)).await? {

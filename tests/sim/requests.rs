@@ -167,6 +167,7 @@ fn make(key: BlobKey, guard: Guard, (body, marks): (&Body, Marks), given: Given)
             content,
             crc64,
             copy: None,
+            increment: None,
             job: None,
             fields: NewBlobFields::default(),
         })),
@@ -257,6 +258,12 @@ pub(crate) const fn is_refusal(error: &Error) -> bool {
                 | Refused::Archived
                 | Refused::Rehydrating
                 | Refused::TierOfKind
+                | Refused::Incremental
+                | Refused::OtherIncrement
+                | Refused::EarlierIncrement
+                | Refused::LowerTier
+                | Refused::TierTooSmall
+                | Refused::BeyondTier
                 | Refused::UnknownBlock
                 | Refused::WrongKind
                 | Refused::CopyPending

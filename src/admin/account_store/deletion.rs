@@ -29,7 +29,7 @@ pub(super) struct StoredAccount<'a> {
 
 /// A container of an account.
 pub(super) struct AnyContainer {
-    name: ContainerName,
+    pub(super) name: ContainerName,
     /// Whether it is one that was softly deleted.
     is_deleted: bool,
     /// Whether it has object lock.

@@ -6,6 +6,7 @@ use crate::auth::KeyError;
 use crate::auth::UnsealError;
 use crate::coordinator;
 use crate::index;
+use crate::types::NoSuchType;
 
 /// Why a command is refused; the text says what to do.
 #[derive(Debug, ThisError)]
@@ -128,6 +129,15 @@ pub enum StoreError {
         "account {0} does not keep versions, which object lock needs: give --versioning on too"
     )]
     NotVersioned(String),
+    /// The service has no such account.
+    #[error("{0}: name both with --kind and --sku")]
+    Type(#[from] NoSuchType),
+    /// Blobs of the account may have tiers that accounts of the other type do not have.
+    #[error(
+        "account {0} has containers, such as {1}, and an account of this type has other tiers: make a new account of \
+         this type"
+    )]
+    OtherTiers(String, String),
     /// A container cannot be deleted.
     #[error("container {0} cannot be deleted: {1}")]
     Container(String, index::Error),

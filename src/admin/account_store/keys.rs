@@ -80,6 +80,8 @@ impl AccountStore {
             name: name.as_str().to_owned(),
             created: record.created.to_string(),
             keys_from: keys_from.to_owned(),
+            sku: record.account_type().sku().as_str().to_owned(),
+            kind: record.account_type().kind().as_str().to_owned(),
             anonymous: record.anonymous,
             versioning: record.versioning() == Some(Versioning::Enabled),
             object_lock: record.locks_objects(),

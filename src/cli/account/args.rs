@@ -1,9 +1,13 @@
 //! Arguments of `blockyard account`.
 
 use clap::Subcommand;
+use clap::builder::PossibleValuesParser;
+use serde_json::Value;
 
 use crate::cli::admin::args::AdminArgs;
 use crate::node::config::Switch;
+use crate::types::AccountKind;
+use crate::types::Sku;
 
 use super::grants::AccountGrantArgs;
 use super::grants::AccountGrantsArgs;
@@ -87,12 +91,40 @@ pub struct AccountCreateArgs {
     /// Whether its containers may allow public access
     #[arg(long, default_value = "off")]
     pub anonymous: Switch,
+    /// Its kind and SKU
+    #[command(flatten)]
+    pub account_type: TypeArgs,
     /// Print the account as one JSON object
     #[arg(long)]
     pub json: bool,
     /// The node.
     #[command(flatten)]
     pub admin: AdminArgs,
+}
+
+/// Kind and SKU of an account.
+#[derive(clap::Args, Debug)]
+pub struct TypeArgs {
+    /// The SKU that clients see: performance and redundancy. Premium ones give page blobs the
+    /// tiers P4 to P80, except with the kind BlockBlobStorage [default: Standard_LRS]
+    #[arg(long, value_parser = PossibleValuesParser::new(Sku::ALL.map(Sku::as_str)), ignore_case = true)]
+    pub sku: Option<String>,
+    /// The kind of account that clients see; BlockBlobStorage needs a premium SKU [default:
+    /// StorageV2]
+    #[arg(
+        long,
+        value_parser = PossibleValuesParser::new(AccountKind::ALL.map(AccountKind::as_str)),
+        ignore_case = true
+    )]
+    pub kind: Option<String>,
+}
+
+impl TypeArgs {
+    /// As the body of a request has them.
+    pub(super) fn body(&self) -> impl Iterator<Item = (String, Value)> {
+        let given = [("sku", &self.sku), ("kind", &self.kind)].into_iter();
+        given.filter_map(|(name, text)| Some((name.to_owned(), text.clone()?.into())))
+    }
 }
 
 /// Arguments of `account list`.
@@ -129,7 +161,10 @@ pub struct AccountSetArgs {
     /// The account
     pub name: String,
     /// Whether its containers may allow public access
-    #[arg(long, required_unless_present_any = ["versioning", "object_lock", "container_retention"])]
+    #[arg(
+        long,
+        required_unless_present_any = ["versioning", "object_lock", "container_retention", "sku", "kind"]
+    )]
     pub anonymous: Option<Switch>,
     /// Whether its containers keep versions of blobs, unless they say so themselves
     #[arg(long)]
@@ -141,6 +176,9 @@ pub struct AccountSetArgs {
     /// Days for which deleted containers can be restored, up to 365; 0 turns it off
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(0..=365))]
     pub container_retention: Option<u32>,
+    /// Its kind and SKU. Where they decide other tiers of blobs, only without containers
+    #[command(flatten)]
+    pub account_type: TypeArgs,
     /// Print the account as one JSON object
     #[arg(long)]
     pub json: bool,

@@ -79,6 +79,7 @@ fn of_content(operation: &ContentOperation, locked: bool) -> Action {
         // Whether tags of the source may come along is decided once the source is known.
         O::CopyNamed(copy) => Action::PutBlob { tagged: brings(&copy.tags), locked },
         O::CopyBlob(copy) => Action::PutBlob { tagged: copy.tags.sets_any(), locked },
+        O::CopyIncrement(_) => Action::PutBlob { tagged: false, locked },
         O::AppendBlock { .. } | O::AppendBlockFromUrl { .. } => Action::AppendBlob,
         O::PutPage { .. } | O::PutPageFromUrl { .. } | O::AbortCopy { .. } => Action::WriteBlob,
         O::PutBlock { .. } | O::PutBlockFromUrl { .. } => Action::StageBlock,

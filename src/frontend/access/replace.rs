@@ -39,6 +39,7 @@ const fn of_content(operation: &mut ContentOperation) -> Option<&mut Preconditio
     match operation {
         O::PutBlobFromUrl(put) => Some(&mut put.precondition),
         O::CopyBlob(copy) => Some(&mut copy.precondition),
+        O::CopyIncrement(copy) => Some(&mut copy.precondition),
         O::CopyNamed(copy) => Some(&mut copy.precondition),
         O::PutBlob { precondition, .. } | O::PutBlockList { precondition, .. } => {
             Some(precondition)

@@ -22,7 +22,7 @@ pub(super) async fn carry_out(
 ) -> Result<Reply, Refusal> {
     use AccountOperation as O;
     match operation {
-        O::GetAccountInformation => Ok(Reply::AccountInformation),
+        O::GetAccountInformation => Ok(Reply::AccountInformation(account.account_type)),
         O::GetServiceProperties => Ok(service_properties::get(account)),
         O::SetServiceProperties { change } => {
             service_properties::set(front, account, change, memory).await

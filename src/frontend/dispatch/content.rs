@@ -59,6 +59,7 @@ pub(super) async fn carry_out(
         }
         O::PutBlobFromUrl(put) => boxed(|| copies::put_blob(front, requester, *put)).await,
         O::CopyBlob(copy) => boxed(|| copies::copy(front, requester, *copy)).await,
+        O::CopyIncrement(copy) => boxed(|| copies::copy_increment(front, requester, *copy)).await,
         O::CopyNamed(copy) => boxed(|| copies::copy_named(front, requester, *copy)).await,
         O::AbortCopy { path, id, precondition } => {
             copies::abort(front, blob(path, precondition), id).await

@@ -26,6 +26,7 @@ pub(crate) async fn get(
     wanted: WantedParts,
 ) -> Result<Reply, Refusal> {
     let unlocking = Unlocking::of(front, &blob);
+    let tiers = blob.account.account_type.tiers();
     let Located { blob: BlobVersion { key, revision }, precondition, .. } =
         blob.locate(&front.rows).await?;
     let guard = lookup::guard(precondition);
@@ -43,7 +44,7 @@ pub(crate) async fn get(
         }
         items.push(BlobPart { number, len, checksums });
     }
-    let facts = facts::of_blob(front, record, front.env.clock.now());
+    let facts = facts::of_blob(front, tiers, record, front.env.clock.now());
     let parts = total.map(|total| BlobParts { wanted, total, items, more });
     Ok(Reply::BlobAttributes { facts, parts })
 }

@@ -31,6 +31,7 @@ use crate::protocol::model::Reply;
 use crate::protocol::model::operation::RangeChecksum;
 use crate::protocol::model::reply::BlobFacts;
 use crate::types::ByteRange;
+use crate::types::TierFamily;
 
 /// The bytes of a blob that a Get Blob wants.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,7 +49,7 @@ pub(crate) async fn get(
     bytes: WantedBytes,
     payer: Payer,
 ) -> Answer {
-    let unlocking = Unlocking::of(front, &blob);
+    let (unlocking, tiers) = (Unlocking::of(front, &blob), blob.account.account_type.tiers());
     let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
     // Before the look-up: what it finds is not freed until the body has been sent.
     let mut guard = front.rows.inflight.read(front.env.clock.monotonic());
@@ -60,7 +61,7 @@ pub(crate) async fn get(
     let mut view = match read_blob(front, look_up).await {
         Ok(view) => view,
         Err(refused) if is_archived(&refused) => {
-            return Err(boxed(|| explained(front, blob, refused)).await);
+            return Err(boxed(|| explained(front, (blob, tiers), refused)).await);
         }
         Err(refused) => return Err(refused),
     };
@@ -75,7 +76,7 @@ pub(crate) async fn get(
     }
     let wanted = view.range.clone();
     if let (None, Some(content)) = (bytes.checksum, read::in_row(&view)) {
-        let seen = Seen { record: view.record, is_current: view.is_current };
+        let seen = Seen { record: view.record, is_current: view.is_current, tiers };
         let facts = facts::of_version(front, seen, now, versioning);
         let range = bytes.range.map(|_| wanted);
         let stream = Some(ResponseBody::full(content));
@@ -83,7 +84,7 @@ pub(crate) async fn get(
     }
     let facts = facts::of_version(
         front,
-        Seen { record: view.record.clone(), is_current: view.is_current },
+        Seen { record: view.record.clone(), is_current: view.is_current, tiers },
         now,
         versioning,
     );
@@ -117,7 +118,7 @@ pub(crate) async fn facts(
     front: &FrontEnd,
     blob: BlobTarget<'_>,
 ) -> Result<Box<BlobFacts>, Refusal> {
-    let unlocking = Unlocking::of(front, &blob);
+    let (unlocking, tiers) = (Unlocking::of(front, &blob), blob.account.account_type.tiers());
     let Located { blob: BlobVersion { key, revision }, precondition, .. } =
         blob.locate(&front.rows).await?;
     let guard = lookup::guard(precondition);
@@ -128,7 +129,7 @@ pub(crate) async fn facts(
     encrypt::decrypt_md5(decrypting.as_ref(), &mut view.record.properties)?;
     encrypt::decrypt_checksums(decrypting.as_ref(), &mut view.record)?;
     front.copies.show_progress(&mut view.record);
-    let seen = Seen { record: view.record, is_current: view.is_current };
+    let seen = Seen { record: view.record, is_current: view.is_current, tiers };
     Ok(facts::of_version(front, seen, front.env.clock.now(), versioning))
 }
 
@@ -137,12 +138,17 @@ const fn is_archived(refused: &Refusal) -> bool {
 }
 
 /// Adds the storage class to the refusal of a blob in the archive tier.
-async fn explained(front: &FrontEnd, blob: BlobVersion, refused: Refusal) -> Refusal {
+async fn explained(
+    front: &FrontEnd,
+    (blob, tiers): (BlobVersion, TierFamily),
+    refused: Refusal,
+) -> Refusal {
     let BlobVersion { key, revision } = blob;
     let look_up = ReadBlob { key, revision, guard: Guard::default(), range: None, pieces: false };
     match read_blob(front, look_up).await {
         Ok(view) => {
-            let class = facts::of_blob(front, view.record, front.env.clock.now()).storage_class();
+            let now = front.env.clock.now();
+            let class = facts::of_blob(front, tiers, view.record, now).storage_class();
             refused.detail(Detail::StorageClass, class.as_str())
         }
         Err(_) => refused,

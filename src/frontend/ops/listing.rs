@@ -240,17 +240,18 @@ const fn history(list: &ListBlobs) -> History {
 }
 
 fn item(front: &FrontEnd, account: &Account, entry: ListEntry, now: Timestamp) -> BlobItem {
+    let facts_of = |record| {
+        let mut facts = facts::of_blob(front, account.account_type.tiers(), record, now);
+        scope::show_md5(account, &mut facts);
+        facts
+    };
     match entry {
         ListEntry::Blob { name, revision, mut record } => {
             front.copies.show_progress(&mut record);
-            let mut facts = facts::of_blob(front, *record, now);
-            scope::show_md5(account, &mut facts);
-            BlobItem::Blob { name, revision, facts }
+            BlobItem::Blob { name, revision, facts: facts_of(*record) }
         }
         ListEntry::VersionsOnly { name, record } => {
-            let mut facts = facts::of_blob(front, *record, now);
-            scope::show_md5(account, &mut facts);
-            BlobItem::VersionsOnly { name, facts }
+            BlobItem::VersionsOnly { name, facts: facts_of(*record) }
         }
         // A list of blobs has no uploads.
         ListEntry::Uncommitted { name } | ListEntry::Upload { name, .. } => {

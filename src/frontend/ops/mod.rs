@@ -25,6 +25,7 @@ pub(crate) mod settings;
 pub(crate) mod tags;
 #[cfg(test)]
 mod tests;
+pub(crate) mod tiers;
 pub(crate) mod upload_lists;
 pub(crate) mod uploads;
 pub(crate) mod versions;

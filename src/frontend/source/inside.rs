@@ -51,6 +51,7 @@ use crate::types::ContentMd5;
 use crate::types::Crc64;
 use crate::types::Encryption;
 use crate::types::EtagMatch;
+use crate::types::Timestamp;
 
 /// A blob of this store that was looked up, as of that instant.
 #[derive(Debug)]
@@ -221,7 +222,7 @@ async fn look_up(
 
 impl Inside {
     /// What is known of it.
-    pub(super) fn facts(&self) -> Facts {
+    pub(crate) fn facts(&self) -> Facts {
         let record = &self.view.record;
         // Checksums of content under a key are encrypted.
         let is_whole = self.view.range == (0..record.len);
@@ -235,6 +236,11 @@ impl Inside {
         }
         let archived = self.over_archived;
         Facts { kind, properties, metadata, archived, tags, content_tag, checksums }
+    }
+
+    /// Which blob it is, and which of its states.
+    pub(crate) const fn blob(&self) -> &BlobVersion {
+        &self.blob
     }
 
     /// Its record.
@@ -297,22 +303,24 @@ impl Inside {
         Guard { conditions, encryption, over_archived, ..Guard::default() }
     }
 
-    /// As [`Self::share`] for a part of a page blob, from `from` on.
+    /// As [`Self::share`] for a part of a page blob, from `from` on; only what changed since a
+    /// snapshot, if one is given.
     pub(crate) async fn share_pages(
         &self,
         front: &FrontEnd,
-        from: u64,
+        (since, from): (Option<Timestamp>, u64),
     ) -> Result<SharedPart, Refusal> {
         let guard = front.rows.inflight.copy();
         let share = SharePages {
             key: self.blob.key.clone(),
             revision: self.blob.revision,
             guard: self.unchanged(),
+            since,
             from,
         };
         let answer = commit::commit(&front.rows, Box::new(share), None).await;
         let part = answer.map_err(|error| refusal::of_index(&error))?;
-        let named = part.spans.iter().flat_map(|span| locations(&span.content));
+        let named = part.spans.iter().filter_map(|span| span.content.as_ref()).flat_map(locations);
         guard.met(named.map(|location| location.extent));
         Ok(SharedPart { part, guard })
     }

@@ -29,7 +29,7 @@ pub use rules::{Pattern, PatternError, Rules};
 
 pub(crate) use facts::Facts;
 pub(crate) use inside::{Inside, Shared, SharedContent, SharedPart};
-pub(crate) use open::{Source, open, open_named, open_outside};
+pub(crate) use open::{Source, open, open_inside, open_named, open_outside};
 pub(crate) use outside::{FetchAccount, Fetched};
 pub(crate) use rate::MinimumRate;
 pub(crate) use requester::Requester;

@@ -92,6 +92,22 @@ pub(crate) async fn open(
     found.map_err(|refused| refusal::of_operation(refused, source))
 }
 
+/// Finds a source in this store; `None` for one on another server, which is not asked.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) async fn open_inside(
+    front: &FrontEnd,
+    requester: Requester<'_>,
+    source: &CopySource,
+) -> Result<Option<Inside>, Refusal> {
+    if !local::is_here(&front.config, requester, &source.url) {
+        return Ok(None);
+    }
+    let found = inside::open(front, requester, source).await;
+    found.map(Some).map_err(|refused| refusal::of_operation(refused, source))
+}
+
 async fn find(
     front: &FrontEnd,
     requester: Requester<'_>,

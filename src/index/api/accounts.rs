@@ -8,6 +8,7 @@ use crate::index::record::AccountRecord;
 use crate::index::record::ScopeRecord;
 use crate::index::record::UserRecord;
 use crate::types::AccountId;
+use crate::types::AccountType;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::RoleAssignment;
@@ -32,6 +33,8 @@ pub enum AccountChange {
     ContainerRetention(Option<u32>),
     /// Whether new containers have object lock, where versions are kept.
     ObjectLock(bool),
+    /// Its kind and SKU.
+    Type(AccountType),
     /// Replaces what its user delegation keys are derived from, which revokes them all.
     DelegationSecret(Secret),
     /// Puts other sealings of the same secrets in the place of those that are still there.

@@ -28,6 +28,7 @@ use crate::types::RoutingKey;
 use crate::types::Secret;
 use crate::types::Tags;
 use crate::types::TierState;
+use crate::types::Timestamp;
 
 /// Marks a blob's content as shared, so that other rows may name it, and tells where it lies.
 /// Changes nothing that clients see. The caller has noted its copy in [`crate::index::InFlight`]
@@ -136,9 +137,24 @@ pub struct PutCopy {
     pub copy: Option<Box<CopyRecord>>,
     /// Its tagged fields.
     pub fields: NewBlobFields,
+    /// Set for Incremental Copy Blob: the pages are what the snapshot adds, and become a snapshot
+    /// of the destination too.
+    pub increment: Option<Increment>,
     /// What is still to be done, when the copy is pending: then the content is empty, and pages are
     /// `copy.total` bytes of zeros. No other write goes to the blob until [`EndCopy`].
     pub job: Option<Box<CopyJob>>,
+}
+
+/// What an incremental copy takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Increment {
+    /// The source.
+    pub source: RoutingKey,
+    /// The snapshot of it.
+    pub snapshot: Timestamp,
+    /// The snapshot with which it was compared, which is the last one that the destination has;
+    /// `None` where there is no destination yet.
+    pub since: Option<Timestamp>,
 }
 
 /// A pending copy as [`crate::index::Read::CopyJobs`] finds it.

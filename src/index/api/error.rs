@@ -175,9 +175,18 @@ pub enum Refused {
     /// The blob is on its way out of the archive.
     #[error("the blob is on its way out of the archive")]
     Rehydrating,
-    /// Only block blobs have tiers.
-    #[error("only block blobs have tiers")]
+    /// Blobs of this kind do not have this tier.
+    #[error("blobs of this kind do not have this tier")]
     TierOfKind,
+    /// The tier is lower than the one that was set.
+    #[error("the tier is lower than the one that was set")]
+    LowerTier,
+    /// The blob is longer than the tier permits.
+    #[error("the blob is longer than the tier permits")]
+    TierTooSmall,
+    /// The blob would be longer than its tier permits.
+    #[error("the blob would be longer than its tier permits")]
+    BeyondTier,
     /// The request's encryption headers do not fit the blob or block.
     #[error("encryption: {0:?}")]
     Encryption(EncryptionFault),
@@ -196,6 +205,15 @@ pub enum Refused {
     /// The blob is of a kind the operation does not know.
     #[error("the blob is of another kind")]
     WrongKind,
+    /// The blob is an incremental copy, which only Incremental Copy Blob changes.
+    #[error("the blob is an incremental copy")]
+    Incremental,
+    /// The blob is no incremental copy of this source.
+    #[error("the blob is no incremental copy of this source")]
+    OtherIncrement,
+    /// The blob has this or a later snapshot of the source.
+    #[error("the blob has this or a later snapshot of the source")]
+    EarlierIncrement,
     /// The blob is the destination of a copy that is pending.
     #[error("a copy into the blob is pending")]
     CopyPending,

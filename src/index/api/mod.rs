@@ -59,7 +59,7 @@ pub use containers::{
     CloseContainer, ContainerChange, ContainerEntry, ContainerPage, CreateContainer,
     DeleteContainer, ListContainers, ReopenContainer, RestoreContainer, UpdateContainer,
 };
-pub use copy::{CopiedBlock, CopiedContent, Frames, PutCopy, Share, SharedBlob};
+pub use copy::{CopiedBlock, CopiedContent, Frames, Increment, PutCopy, Share, SharedBlob};
 pub use copy::{CopyEnd, CopyJobPage, EndCopy, PendingCopy, ResealCopy};
 pub use error::{Damage, EncryptionFault, Error, Full, LeaseRefusal, Refused, UploadRefusal};
 pub use host::{IndexHost, Target};

@@ -135,8 +135,8 @@ pub struct PageSpan {
     pub range: Range<u64>,
     /// Bytes of the content before them.
     pub skip: u64,
-    /// One location at most.
-    pub content: NewContent,
+    /// One location at most; `None` for zeros that hide what older layers show.
+    pub content: Option<NewContent>,
 }
 
 /// Marks a part of a page blob as shared, so that other rows may name it, and tells where it lies;
@@ -150,6 +150,8 @@ pub struct SharePages {
     pub revision: Revision,
     /// What must hold; conditions as of a read.
     pub guard: Guard,
+    /// Only what changed since this snapshot, as Get Page Ranges finds it.
+    pub since: Option<Timestamp>,
     /// Where the part begins: 0, then as answered.
     pub from: u64,
 }
@@ -157,7 +159,7 @@ pub struct SharePages {
 /// The answer to [`SharePages`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedPages {
-    /// What is written, in order; the rest is zeros.
+    /// What is written, in order; the rest is zeros, or as in the snapshot it is compared with.
     pub spans: Vec<PageSpan>,
     /// Where the next part begins; `None` at the end.
     pub next: Option<u64>,

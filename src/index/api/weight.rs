@@ -186,7 +186,7 @@ fn complete_upload(complete: &CompleteUpload) -> usize {
 }
 
 fn fill_layer(fill: &FillLayer) -> usize {
-    let spans = fill.spans.iter().map(|span| content(&span.content));
+    let spans = fill.spans.iter().filter_map(|span| span.content.as_ref()).map(content);
     bytes(fill.blob.as_bytes()) + list(&fill.spans) + spans.sum::<usize>()
 }
 
@@ -253,7 +253,8 @@ fn account_change(change: &AccountChange) -> usize {
         AccountChange::Anonymous(_)
         | AccountChange::Versioning(_)
         | AccountChange::ContainerRetention(_)
-        | AccountChange::ObjectLock(_) => 0,
+        | AccountChange::ObjectLock(_)
+        | AccountChange::Type(_) => 0,
         AccountChange::Assign(role) | AccountChange::Unassign(role) => {
             let container = role.container.as_ref().map(ContainerName::as_str);
             text(&role.issuer) + text(&role.principal) + option(container)
@@ -284,6 +285,7 @@ fn put_copy(copy: &PutCopy) -> usize {
     let job = copy.job.as_ref().map_or(0, |job| {
         size_of_val(job.as_ref()) + secret(&job.source) + option(job.etag.as_deref())
     });
+    let source = copy.increment.as_ref().map_or(0, |it| bytes(it.source.as_bytes()));
     size_of_val(copy)
         + guarded(&copy.key, &copy.guard)
         + properties(&copy.properties)
@@ -292,6 +294,7 @@ fn put_copy(copy: &PutCopy) -> usize {
         + copied(&copy.content)
         + new_fields(&copy.fields)
         + record
+        + source
         + job
 }
 

@@ -28,6 +28,7 @@ use crate::index::objects::revision;
 use crate::index::objects::revision::RevisionOf;
 use crate::index::objects::staged;
 use crate::index::objects::tags;
+use crate::index::objects::tier;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
@@ -57,6 +58,7 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutBlob) -> Result<Writ
         return Ok(answer);
     }
     let NewBlob { kind, len, crc64, content } = begin(put.kind, content, put.crc64, eval.now);
+    tier::check_new(put.tier, kind, len)?;
     let mut record = BlobRecord {
         properties: put.properties.clone(),
         metadata: put.metadata.clone(),
@@ -122,6 +124,7 @@ pub(super) async fn update(
     let mut blob = blob_row::current(eval, &key).await?.ok_or(Refused::BlobNotFound)?;
     let is_beside = update.change.is_beside_content();
     let lease = check_update(update, &blob.record, eval.now)?;
+    guard::not_incremental(&blob.record)?;
     // The archive tier prevents changes of content, properties and metadata, but not of the index
     // tags and of access. So does object lock, although a change of metadata would leave the held
     // version behind: the service refuses that too.
@@ -220,6 +223,7 @@ pub(super) async fn lease(
     let key = RoutingKey::blob(&lease.key);
     let mut blob = blob_row::current(eval, &key).await?.ok_or(Refused::BlobNotFound)?;
     guard::conditions(&lease.guard, &blob.record)?;
+    guard::not_incremental(&blob.record)?;
     let result = machine::act(blob.record.lease, lease.action, eval.now)?;
     blob.record.lease = result.lease();
     let BlobRecord { etag, last_modified, .. } = blob.record;

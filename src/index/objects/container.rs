@@ -105,6 +105,9 @@ pub(super) async fn update_account(
             }
             record.change_fields(|fields| fields.object_lock = *on);
         }
+        AccountChange::Type(new) => {
+            record.change_fields(|fields| fields.account_type = Some(*new));
+        }
         AccountChange::DelegationSecret(new) => record.delegation_secret = Some(new.clone()),
         AccountChange::Reseal(pairs) => {
             for secret in record.secrets_mut() {

@@ -12,6 +12,7 @@ use crate::index::objects::chain::InTheWay;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::garbage;
 use crate::index::objects::guard;
+use crate::index::objects::incremental;
 use crate::index::objects::keys;
 use crate::index::objects::layout;
 use crate::index::objects::new_fields;
@@ -20,6 +21,7 @@ use crate::index::objects::part_fields::PartFields;
 use crate::index::objects::repeated;
 use crate::index::objects::staged;
 use crate::index::objects::tags;
+use crate::index::objects::tier;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
@@ -34,6 +36,9 @@ use crate::types::RoutingKey;
 
 /// Put Blob From URL, Copy Blob.
 pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutCopy) -> Result<WriteReply, Error> {
+    if let Some(increment) = &put.increment {
+        return incremental::put(eval, put, increment).await;
+    }
     let key = RoutingKey::blob(&put.key);
     let old = blob_row::current(eval, &key).await?;
     let before = old.as_ref().map(|old| &old.record);
@@ -47,9 +52,11 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutCopy) -> Result<Writ
     }
     let laid =
         lay(eval, &key, Copied { kind: put.kind, content: &put.content, crc64: put.crc64 }).await?;
+    let tier = put.tier.as_ref().map(|tier| tier.rehydrating.map_or(tier.tier, |begun| begun.to));
     let total = put.copy.as_ref().map_or(0, |copy| copy.total);
     let pending_pages = put.job.is_some() && matches!(put.kind, BlobKind::Page { .. });
     let len = if pending_pages { total } else { laid.len };
+    tier::check_new(tier, laid.kind, len)?;
     let mut record = BlobRecord {
         properties: put.properties.clone(),
         metadata: put.metadata.clone(),

@@ -197,12 +197,19 @@ fn not_copying(current: Current<'_>) -> Result<(), Refused> {
     if current.copying { Err(Refused::CopyPending) } else { Ok(()) }
 }
 
-/// Refuses to replace a blob in the archive tier, unless the request may.
+/// Refuses what an incremental copy does not permit: everything but reads of its properties,
+/// another incremental copy and its deletion. Source: "Incremental Copy Blob".
+pub(super) fn not_incremental(blob: &BlobRecord) -> Result<(), Refused> {
+    if blob.incremental_source().is_some() { Err(Refused::Incremental) } else { Ok(()) }
+}
+
+/// Refuses to replace an incremental copy, and a blob in the archive tier, unless the request may.
 pub(super) fn replaceable(
     guard: &Guard,
     before: Option<&BlobRecord>,
     now: Timestamp,
 ) -> Result<(), Refused> {
+    before.map_or(Ok(()), not_incremental)?;
     match before {
         Some(before) if !guard.over_archived => not_archived(before, now),
         Some(_) | None => Ok(()),

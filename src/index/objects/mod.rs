@@ -16,8 +16,9 @@
 //!    `upload_complete.rs` (with `upload_checksum.rs`) makes a blob of one; `part_range.rs` finds
 //!    its parts again.
 //! 4. Copies: `share.rs` (with `share_frames.rs`) and `page_copy.rs` mark content as shared, so
-//!    that the rows that `copy.rs` writes may name it too. `copy_jobs.rs`: the work rows of pending
-//!    copies, and how these copies end. `accessed.rs` notes the time of a read.
+//!    that the rows that `copy.rs` and `incremental.rs` write may name it too. `copy_jobs.rs`: the
+//!    work rows of pending copies, and how these copies end. `accessed.rs` notes the time of a
+//!    read.
 //! 5. `read.rs`, `blob_parts.rs`, `page_ranges.rs`, `list.rs` (with `list_versions.rs`) and
 //!    `upload_list.rs` (with `page.rs`, `cursor.rs`) answer reads.
 //! 6. `sweep.rs` and `references.rs` (with `walk.rs`) serve reclaim. `tags.rs`: work rows about
@@ -53,6 +54,7 @@ mod encryption;
 mod evaluation;
 mod garbage;
 mod guard;
+mod incremental;
 pub(in crate::index) mod keys;
 mod layout;
 mod lease;

@@ -17,6 +17,7 @@ use crate::index::api::WriteReply;
 use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::guard;
 use crate::index::objects::keys;
+use crate::index::objects::page_ranges;
 use crate::index::objects::revision;
 use crate::index::objects::revision::RevisionOf;
 use crate::index::objects::share;
@@ -31,6 +32,7 @@ use crate::index::objects::values::Span;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
 use crate::types::BlobKind;
+use crate::types::PAGE_BLOB_BYTES_MAX;
 use crate::types::PAGE_WINDOW_BYTES;
 use crate::types::RoutingKey;
 
@@ -51,11 +53,17 @@ pub(super) async fn share(
         return Err(Refused::WrongKind.into());
     }
     guard::read(&share.guard, &blob.record, eval.now)?;
-    let Layout::Pages { layers } = blob.content(&key)?.layout else {
+    guard::not_incremental(&blob.record)?;
+    let Layout::Pages { mut layers } = blob.content(&key)?.layout else {
         return Err(keys::corrupt(Family::Main, key.as_bytes(), "not the layout of a page blob"));
     };
-    let mut overlay =
-        Overlay::new(eval.view, &key, &layers, &(share.from..blob.record.len)).await?;
+    let mut end = blob.record.len;
+    if let Some(since) = share.since {
+        layers = page_ranges::layers_since(eval.view, &key, layers, since).await?;
+        // Zeros beyond the end hide older pages, should the blob become longer again.
+        end = PAGE_BLOB_BYTES_MAX;
+    }
+    let mut overlay = Overlay::new(eval.view, &key, &layers, &(share.from..end)).await?;
     let mut spans: Vec<PageSpan> = Vec::new();
     let mut windows = BTreeSet::new();
     let mut next = None;
@@ -67,11 +75,17 @@ pub(super) async fn share(
             next = Some(start);
             break;
         }
-        let Some(Span { skip, content: Some(content), .. }) = seen.span else { continue };
-        if !content.owned().is_empty() {
+        let (skip, content) = match seen.span {
+            Some(Span { skip, content: Some(content), .. }) => (skip, Some(content)),
+            // Zeros that the change brought.
+            Some(Span { content: None, .. }) if share.since.is_some() => (0, None),
+            Some(Span { content: None, .. }) | None => continue,
+        };
+        if content.as_ref().is_some_and(|content| !content.owned().is_empty()) {
             windows.insert(window(start));
         }
-        spans.push(PageSpan { range: seen.range, skip, content: share::marked(&content) });
+        let content = content.as_ref().map(share::marked);
+        spans.push(PageSpan { range: seen.range, skip, content });
     }
     for window in windows {
         mark(eval, &key, &layers, window).await?;
@@ -122,14 +136,17 @@ pub(super) async fn fill(eval: &mut Evaluation<'_>, fill: &FillLayer) -> Result<
         }
     };
     for span in &fill.spans {
-        let content = Content::from(&span.content);
+        let content = span.content.as_ref().map(Content::from);
         let len = span.range.end.saturating_sub(span.range.start);
-        let held = content.len().checked_sub(span.skip).is_some_and(|held| held >= len);
-        if len == 0 || !held || content.locations().len() > 1 {
+        let fits = content.as_ref().is_none_or(|content| {
+            let held = content.len().checked_sub(span.skip).is_some_and(|held| held >= len);
+            held && content.locations().len() <= 1
+        });
+        if len == 0 || !fits {
             return Err(Refused::InvalidPages { len: span.range.end }.into());
         }
         let row = keys::span(&key, layer, span.range.end);
-        let value = Span { len, skip: span.skip, content: Some(content) };
+        let value = Span { len, skip: span.skip, content };
         eval.out.put(Family::Layout, row, values::encode(&value));
     }
     Ok(WriteReply::Layer(layer))

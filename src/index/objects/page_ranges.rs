@@ -42,6 +42,7 @@ pub(super) async fn ranges(
         return Err(Refused::WrongKind.into());
     }
     guard::read(&read.guard, &blob.record, now)?;
+    guard::not_incremental(&blob.record)?;
     let Layout::Pages { mut layers } = blob.content(&key)?.layout else {
         return Err(keys::corrupt(Family::Main, key.as_bytes(), "not the layout of a page blob"));
     };
@@ -79,7 +80,7 @@ pub(super) async fn ranges(
 }
 
 /// The layers that the snapshot taken at `since` does not have.
-async fn layers_since(
+pub(super) async fn layers_since(
     view: &dyn Rows,
     key: &RoutingKey,
     mut layers: Vec<u64>,

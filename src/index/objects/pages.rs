@@ -27,6 +27,7 @@ use crate::index::objects::keys::VersionKey;
 use crate::index::objects::lock;
 use crate::index::objects::spans::LayerSpans;
 use crate::index::objects::spans::Placed;
+use crate::index::objects::tier;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
@@ -58,6 +59,7 @@ pub(super) async fn write(
     let key = RoutingKey::blob(&write.key);
     let PageBlob { mut blob, sequence, layers } = load(eval, &key).await?;
     blob.record.lease = guard::change(&write.guard, &blob.record, eval.now)?;
+    guard::not_incremental(&blob.record)?;
     lock::may_change(&blob.record, eval.now)?;
     if !write.sequence.hold(sequence) {
         return Err(Refused::SequenceCondition.into());
@@ -95,6 +97,7 @@ pub(super) async fn update(
     let key = RoutingKey::blob(&update.key);
     let PageBlob { mut blob, sequence: old, layers } = load(eval, &key).await?;
     blob.record.lease = guard::change(&update.guard, &blob.record, eval.now)?;
+    guard::not_incremental(&blob.record)?;
     lock::may_change(&blob.record, eval.now)?;
     encryption::check_change(&update.guard.encryption, blob.record.under().as_ref())?;
     let sequence = match update.sequence {
@@ -111,6 +114,7 @@ pub(super) async fn update(
     };
     let mut rest = None;
     if let Some(len) = update.len {
+        tier::check_len(&blob.record, len)?;
         let dropped = len..blob.record.len;
         if !dropped.is_empty() {
             let mut change = Change::new(eval.view, &key, &layers);

@@ -55,6 +55,9 @@ pub(super) async fn blob(
     let of = RevisionOf { revision: read.revision, guard: &read.guard };
     let blob = revision::load(view, &key, of).await?;
     guard::read(&read.guard, &blob.record, now)?;
+    if read.pieces {
+        guard::not_incremental(&blob.record)?;
+    }
     if read.pieces && !read.guard.over_archived {
         guard::not_archived(&blob.record, now)?;
     }

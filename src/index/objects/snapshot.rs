@@ -49,6 +49,7 @@ pub(super) async fn take(
     guard::change_beside_lease(&snapshot.guard, &blob.record, eval.now)?;
     encryption::check_change(&snapshot.guard.encryption, blob.record.under().as_ref())?;
     guard::not_archived(&blob.record, eval.now)?;
+    guard::not_incremental(&blob.record)?;
     let BlobContent { id_len, layout } = blob.content(&key)?;
     let SharedLayout { kept, copy } = layout::share(eval, &key, layout.clone()).await?;
     if let Fate::Kept(version) = chain::fate(&snapshot.guard, &blob.record, eval.now)? {

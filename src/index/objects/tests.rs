@@ -16,6 +16,7 @@ mod encrypted;
 mod fields;
 mod golden;
 mod grants;
+mod incremental;
 mod invariants;
 mod lists;
 mod model;

@@ -1,5 +1,6 @@
 //! Set Blob Tier. Here a tier is a label: it does not change where bytes are stored. Its only
-//! effect is that the archive tier refuses some requests.
+//! effects are that the archive tier refuses some requests, and that a premium tier limits the
+//! length of its page blob.
 //!
 //! Source: "Set Blob Tier", "Rehydrate blob data".
 
@@ -18,6 +19,7 @@ use crate::types::Rehydration;
 use crate::types::RoutingKey;
 use crate::types::StorageClass;
 use crate::types::TierState;
+use crate::types::Timestamp;
 
 /// Set Blob Tier, of a blob, a snapshot or a version. ETag and last-modified time do not change.
 pub(super) async fn set(eval: &mut Evaluation<'_>, set: &SetTier) -> Result<WriteReply, Error> {
@@ -25,8 +27,12 @@ pub(super) async fn set(eval: &mut Evaluation<'_>, set: &SetTier) -> Result<Writ
     let of = RevisionOf { revision: set.revision, guard: &set.guard };
     let mut blob = revision::load(eval.view, &key, of).await?;
     guard::change_beside_lease(&set.guard, &blob.record, eval.now)?;
-    if blob.record.kind != BlobKind::Block {
-        return Err(Refused::TierOfKind.into());
+    guard::not_incremental(&blob.record)?;
+    fits(set.tier, blob.record.kind)?;
+    if set.tier.bytes_max().is_some() {
+        blob.record.tier = Some(of_page_blob(&blob.record, set.tier, eval.now)?);
+        blob.store(eval, &key);
+        return Ok(WriteReply::TierSet { pending: false });
     }
     let before = blob.record.tier.as_ref().map(|tier| tier.at(eval.now));
     let before_tier = before.as_ref().map(|before| before.tier);
@@ -58,13 +64,58 @@ pub(super) async fn set(eval: &mut Evaluation<'_>, set: &SetTier) -> Result<Writ
     Ok(WriteReply::TierSet { pending })
 }
 
+/// Checks that blobs of a kind may have a tier.
+fn fits(tier: AccessTier, kind: BlobKind) -> Result<(), Refused> {
+    match (kind, tier.bytes_max()) {
+        (BlobKind::Block, None) | (BlobKind::Page { .. }, Some(_)) => Ok(()),
+        (BlobKind::Block | BlobKind::Append { .. }, Some(_))
+        | (BlobKind::Append { .. } | BlobKind::Page { .. }, None) => Err(Refused::TierOfKind),
+    }
+}
+
+/// The tier of a page blob that is given another: it never gets a lower one, and has room for its
+/// content. Source: "Set Blob Tier", "Blob service error codes".
+fn of_page_blob(
+    record: &BlobRecord,
+    tier: AccessTier,
+    now: Timestamp,
+) -> Result<TierState, Refused> {
+    let before = record.tier.as_ref().filter(|before| before.tier.bytes_max().is_some());
+    if before.is_some_and(|before| before.tier.bytes_max() > tier.bytes_max()) {
+        return Err(Refused::LowerTier);
+    }
+    check_room(tier, record.len)?;
+    let same = before.filter(|before| before.tier == tier).cloned();
+    Ok(same.unwrap_or_else(|| TierState::new(tier, now)))
+}
+
+/// Checks that a blob that is made may have the tier that the request gives it.
+pub(super) fn check_new(tier: Option<AccessTier>, kind: BlobKind, len: u64) -> Result<(), Refused> {
+    let Some(tier) = tier else { return Ok(()) };
+    fits(tier, kind)?;
+    check_room(tier, len)
+}
+
+fn check_room(tier: AccessTier, len: u64) -> Result<(), Refused> {
+    match tier.bytes_max() {
+        Some(max) if len > max => Err(Refused::TierTooSmall),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Checks that a page blob may get another length: its tier, if it was given one, has room for it.
+pub(super) fn check_len(record: &BlobRecord, len: u64) -> Result<(), Refused> {
+    let max = record.tier.as_ref().and_then(|tier| tier.tier.bytes_max());
+    if max.is_some_and(|max| len > max) { Err(Refused::BeyondTier) } else { Ok(()) }
+}
+
 /// Forgets S3's storage class, unless it is of the tier before and of the tier after the change.
 fn forget_class(record: &mut BlobRecord, before: Option<AccessTier>, after: AccessTier) {
     if let Some(fields) = &mut record.fields {
         let before = before.unwrap_or(AccessTier::Hot);
         fields.storage_class.take_if(|class| {
-            let tier = StorageClass::parse(class).map(StorageClass::tier);
-            tier != Some(before) || tier != Some(after)
+            let class = StorageClass::parse(class);
+            !class.is_some_and(|class| class.is_of(before) && class.is_of(after))
         });
     }
 }

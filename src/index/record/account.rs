@@ -7,6 +7,7 @@ use crate::index::record::ScopeRecord;
 use crate::index::record::UserRecord;
 use crate::index::record::tagged;
 use crate::types::AccountId;
+use crate::types::AccountType;
 use crate::types::RoleAssignment;
 use crate::types::Secret;
 use crate::types::ServiceProperties;
@@ -115,6 +116,12 @@ impl AccountRecord {
             (false, None) => return,
         };
         self.fields.get_or_insert_default().versioning = Some(versioning);
+    }
+
+    /// Its kind and SKU.
+    #[must_use]
+    pub fn account_type(&self) -> AccountType {
+        self.fields.as_ref().and_then(|fields| fields.account_type).unwrap_or_default()
     }
 
     /// Whether what was softly deleted may be ended before its time.

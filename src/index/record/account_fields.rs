@@ -8,6 +8,7 @@ use crate::index::record::tagged::Tag;
 use crate::index::record::tagged::Tagged;
 use crate::index::record::tagged::TailError;
 use crate::index::record::tagged::Writer;
+use crate::types::AccountType;
 use crate::types::Versioning;
 
 /// A program that does not know users admits none, and keeps them.
@@ -16,6 +17,8 @@ const VERSIONING: Tag = Tag::required(2);
 const PERMANENT_DELETE: Tag = Tag::optional(3);
 const CONTAINER_RETENTION: Tag = Tag::required(4);
 const OBJECT_LOCK: Tag = Tag::required(5);
+/// A program that does not know types shows the default, and refuses the tiers of others.
+const TYPE: Tag = Tag::optional(6);
 /// A program that does not know keys of scopes would store content under them plain.
 const SCOPES: Tag = Tag::required(8);
 
@@ -32,6 +35,8 @@ pub struct AccountFields {
     pub container_retention_days: Option<u32>,
     /// Whether new containers have object lock, where versions are kept.
     pub object_lock: bool,
+    /// Its kind and SKU; `None` for the default.
+    pub account_type: Option<AccountType>,
     /// Its encryption scopes with keys, at most [`super::AccountRecord::SCOPES_MAX`], in the order
     /// they were made.
     pub scopes: Vec<ScopeRecord>,
@@ -42,12 +47,13 @@ pub struct AccountFields {
 impl Tagged for AccountFields {
     fn write(&self, out: &mut Writer) {
         let Self { users, versioning, permanent_delete, .. } = self;
-        let Self { container_retention_days, object_lock, scopes, .. } = self;
+        let Self { container_retention_days, object_lock, account_type, scopes, .. } = self;
         out.list(USERS, users);
         out.some(VERSIONING, versioning.as_ref());
         out.flag(PERMANENT_DELETE, *permanent_delete);
         out.some(CONTAINER_RETENTION, container_retention_days.as_ref());
         out.flag(OBJECT_LOCK, *object_lock);
+        out.some(TYPE, account_type.as_ref());
         out.list(SCOPES, scopes);
     }
 
@@ -58,6 +64,7 @@ impl Tagged for AccountFields {
             PERMANENT_DELETE => self.permanent_delete = field.flag()?,
             CONTAINER_RETENTION => self.container_retention_days = field.some()?,
             OBJECT_LOCK => self.object_lock = field.flag()?,
+            TYPE => self.account_type = field.some()?,
             SCOPES => self.scopes = field.value()?,
             _ => return Ok(false),
         }

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::index::record::BlobFields;
+use crate::index::record::IncrementalCopy;
+use crate::index::record::IncrementalSource;
 use crate::index::record::tagged;
 use crate::types::BlobKind;
 use crate::types::BlobProperties;
@@ -135,6 +137,18 @@ impl BlobRecord {
         self.fields.as_ref()?.version
     }
 
+    /// What it is an incremental copy of; `None` for other blobs, and for snapshots of such copies.
+    #[must_use]
+    pub fn incremental_source(&self) -> Option<&IncrementalSource> {
+        self.fields.as_ref()?.incremental_source.as_ref()
+    }
+
+    /// What Incremental Copy Blob has made of it, or of the blob whose snapshot it is.
+    #[must_use]
+    pub fn incremental_copy(&self) -> Option<IncrementalCopy> {
+        self.fields.as_ref()?.incremental_copy
+    }
+
     /// Whether it is a delete marker.
     #[must_use]
     pub fn is_delete_marker(&self) -> bool {
@@ -192,7 +206,8 @@ impl BlobRecord {
         }
     }
 
-    fn change_fields(&mut self, change: impl FnOnce(&mut BlobFields)) {
+    /// Changes its tagged fields.
+    pub(in crate::index) fn change_fields(&mut self, change: impl FnOnce(&mut BlobFields)) {
         let mut fields = self.fields.take().unwrap_or_default();
         change(&mut fields);
         self.fields = Some(fields).filter(|fields| **fields != BlobFields::default());

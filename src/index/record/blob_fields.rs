@@ -13,6 +13,7 @@ use crate::types::ContentChecksum;
 use crate::types::ContentTag;
 use crate::types::ObjectProperties;
 use crate::types::Retention;
+use crate::types::RoutingKey;
 use crate::types::SoftDelete;
 use crate::types::Timestamp;
 use crate::types::VersionId;
@@ -33,6 +34,7 @@ const RESTORED_UNTIL: Tag = Tag::optional(13);
 const SCOPE_KEY: Tag = Tag::required(14);
 const INCREMENTAL_COPY: Tag = Tag::required(15);
 const LEGAL_HOLD_ENDED: Tag = Tag::optional(16);
+const INCREMENTAL_SOURCE: Tag = Tag::required(17);
 
 /// The tagged fields of a blob, a snapshot or a version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,8 +67,11 @@ pub struct BlobFields {
     pub restored_until: Option<Timestamp>,
     /// SHA-256 of the key of its encryption scope.
     pub scope_key: Option<[u8; 32]>,
-    /// Set if Incremental Copy Blob made it.
+    /// Set if Incremental Copy Blob made it, the blob or a snapshot of it.
     pub incremental_copy: Option<IncrementalCopy>,
+    /// What the blob is an incremental copy of. Its snapshots are as those of other blobs and do
+    /// not have it.
+    pub incremental_source: Option<IncrementalSource>,
     /// Fields of later releases.
     pub unknown: UnknownFields,
 }
@@ -76,6 +81,15 @@ pub struct BlobFields {
 pub struct IncrementalCopy {
     /// The snapshot that the last successful copy made.
     pub snapshot: Option<Timestamp>,
+}
+
+/// The source of an incremental copy.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct IncrementalSource {
+    /// The blob.
+    pub blob: RoutingKey,
+    /// Its snapshot that the last successful copy took.
+    pub snapshot: Timestamp,
 }
 
 impl BlobFields {
@@ -108,9 +122,11 @@ impl BlobFields {
     #[must_use]
     pub fn weight(&self) -> usize {
         let Self { checksums, owner, expires, redirect, storage_class, unknown, .. } = self;
+        let source = self.incremental_source.as_ref();
         let texts = [owner, expires, redirect, storage_class];
         texts.into_iter().flatten().map(String::len).sum::<usize>()
             + checksums.iter().map(|checksum| Bytes::len(&checksum.digest)).sum::<usize>()
+            + source.map_or(0, |source| source.blob.as_bytes().len())
             + unknown.weight()
     }
 }
@@ -135,6 +151,7 @@ impl Tagged for BlobFields {
         out.some(RESTORED_UNTIL, self.restored_until.as_ref());
         out.some(SCOPE_KEY, self.scope_key.as_ref());
         out.some(INCREMENTAL_COPY, self.incremental_copy.as_ref());
+        out.some(INCREMENTAL_SOURCE, self.incremental_source.as_ref());
     }
 
     fn read(&mut self, field: &Field<'_>) -> Result<bool, TailError> {
@@ -155,6 +172,7 @@ impl Tagged for BlobFields {
             RESTORED_UNTIL => self.restored_until = field.some()?,
             SCOPE_KEY => self.scope_key = field.some()?,
             INCREMENTAL_COPY => self.incremental_copy = field.some()?,
+            INCREMENTAL_SOURCE => self.incremental_source = field.some()?,
             _ => return Ok(false),
         }
         Ok(true)

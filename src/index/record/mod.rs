@@ -33,7 +33,7 @@ pub use crate::types::Encryption;
 pub use account::AccountRecord;
 pub use account_fields::AccountFields;
 pub use blob::{BlobRecord, CopyRecord, CopyStatus};
-pub use blob_fields::{BlobFields, IncrementalCopy};
+pub use blob_fields::{BlobFields, IncrementalCopy, IncrementalSource};
 pub use container::{ContainerRecord, StoredPolicy};
 pub use container_fields::ContainerFields;
 pub use copy_job::{CopyJob, CopyLink};

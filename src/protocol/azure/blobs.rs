@@ -54,13 +54,14 @@ const SERVED: &[&str] = &[
     "lease",
     "snapshot",
     "tier",
+    "incrementalcopy",
     "undelete",
     "immutabilitypolicies",
     "legalhold",
 ];
 
 /// `comp` values of blobs that exist in the service and not here.
-const UNSERVED: &[&str] = &["incrementalcopy", "expiry", "query"];
+const UNSERVED: &[&str] = &["expiry", "query"];
 
 /// Routes by `comp` and method.
 pub(super) fn parse(
@@ -81,6 +82,7 @@ pub(super) fn parse(
         (Some("appendblock"), &Method::PUT) => appends::append(request, path),
         (Some("seal"), &Method::PUT) => appends::seal(all, path),
         (Some("copy"), &Method::PUT) => copy::abort(request, path),
+        (Some("incrementalcopy"), &Method::PUT) => copy::increment(all, path),
         (None, &Method::DELETE) => delete(request, path),
         (Some("snapshot"), &Method::PUT) => snapshots::take(all, path),
         (Some("tier"), &Method::PUT) => tiers::set(all, path),

@@ -1,7 +1,7 @@
 //! Heads of operations that take their bytes from a URL.
 //!
 //! Source: Blob REST "Put Blob From URL", "Put Block From URL", "Copy Blob", "Copy Blob From URL",
-//! "Abort Copy Blob".
+//! "Incremental Copy Blob", "Abort Copy Blob".
 
 use http::HeaderMap;
 use http::HeaderName;
@@ -29,6 +29,7 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::copy::ArchivedSource;
 use crate::protocol::model::copy::CopyBlob;
+use crate::protocol::model::copy::CopyIncrement;
 use crate::protocol::model::copy::CopyPurpose;
 use crate::protocol::model::copy::CopySource;
 use crate::protocol::model::copy::PutBlobFromUrl;
@@ -54,7 +55,9 @@ const SOURCE_PREFIX: &str = "x-ms-source-";
 
 /// Refuses a source where none can be taken: ignored, it would make an empty blob.
 pub(super) fn check(comp: Option<&str>, all: &HeaderMap) -> Result<(), Refusal> {
-    if !has_source(all) || matches!(comp, None | Some("block" | "appendblock" | "page")) {
+    if !has_source(all)
+        || matches!(comp, None | Some("block" | "appendblock" | "page" | "incrementalcopy"))
+    {
         return Ok(());
     }
     let what = format!("the header {SOURCE} on comp={}", comp.unwrap_or_default());
@@ -135,6 +138,21 @@ fn copy(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
         sync,
     }))
     .into())
+}
+
+/// Incremental Copy Blob. Its source must be public or signed, in the same account too, and is not
+/// under a customer's key.
+pub(super) fn increment(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
+    no_body(all)?;
+    let source = CopySource { key: None, ..source(all, CopyPurpose::Copy { sync: true })? };
+    if source.range.is_some() {
+        return Err(
+            Refusal::new(Reason::UnsupportedHeader).detail(Detail::HeaderName, "x-ms-source-range")
+        );
+    }
+    let precondition = conditions::write(all)?;
+    let copy = CopyIncrement { path, precondition, source };
+    Ok(ContentOperation::CopyIncrement(Box::new(copy)).into())
 }
 
 /// Put Block with a source.

@@ -84,6 +84,9 @@ error_table! {
     RehydrationInProgress => "BlobBeingRehydrated", 409, "This operation is not permitted because the blob is being rehydrated.";
     BlobNotArchived => "InvalidInput", 400, "One of the request inputs is not valid.";
     BlobAccessTierNotSupportedForAccountType => "BlobAccessTierNotSupportedForAccountType", 409, "The access tier is not supported for this account type.";
+    BlobTierInadequateForContentLength => "BlobTierInadequateForContentLength", 409, "The specified blob tier size limit cannot be less than content length.";
+    CannotChangeToLowerTier => "CannotChangeToLowerTier", 409, "A higher blob tier has already been explicitly set.";
+    ContentLengthLargerThanTierLimit => "ContentLengthLargerThanTierLimit", 409, "The blob's content length cannot exceed its tier limit.";
     UnsatisfiableCondition => "UnsatisfiableCondition", 400, "The request includes an unsatisfiable condition for this operation.";
     MultipleConditionHeadersNotSupported => "MultipleConditionHeadersNotSupported", 400, "Multiple condition headers are not supported.";
     ConditionHeadersNotSupported => "ConditionHeadersNotSupported", 400, "Condition headers are not supported.";
@@ -139,6 +142,12 @@ error_table! {
     PendingCopyOperation => "PendingCopyOperation", 409, "There is currently a pending copy operation.";
     NoPendingCopyOperation => "NoPendingCopyOperation", 409, "There is currently no pending copy operation.";
     CopyIdMismatch => "CopyIdMismatch", 409, "The specified copy ID did not match the copy ID for the pending copy operation.";
+    IncrementalCopyBlobMismatch => "IncrementalCopyBlobMismatch", 409, "The specified source blob is different than the copy source of the existing incremental copy blob.";
+    IncrementalCopyOfEarlierVersionSnapshotNotAllowed => "IncrementalCopyOfEarlierVersionSnapshotNotAllowed", 409, "The specified snapshot is earlier than the last snapshot copied into the incremental copy blob.";
+    IncrementalCopySourceMustBeSnapshot => "IncrementalCopySourceMustBeSnapshot", 409, "The source for incremental copy request must be a snapshot.";
+    OperationNotAllowedOnIncrementalCopyBlob => "OperationNotAllowedOnIncrementalCopyBlob", 409, "The specified operation is not allowed on an incremental copy blob.";
+    InvalidSourceBlobType => "InvalidSourceBlobType", 409, "The copy source blob type is invalid for this operation.";
+    InvalidSourceBlobUrl => "InvalidSourceBlobUrl", 409, "The source URL for incremental copy request must be valid Azure Storage blob URL.";
     InvalidBlobType => "InvalidBlobType", 409, "The blob type is invalid for this operation.";
     BlobIsSealed => "BlobIsSealed", 409, "The blob is sealed and its contents cannot be modified.";
     SequenceNumberIncrementTooLarge => "SequenceNumberIncrementTooLarge", 409, "The sequence number increment cannot be performed because it would result in overflow of the sequence number.";

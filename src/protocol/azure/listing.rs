@@ -305,6 +305,12 @@ fn copy_state(out: &mut String, copy: &CopyFacts) {
     if let Some(completed) = copy.completed {
         escape::plain(out, "CopyCompletionTime", completed);
     }
+    if let Some(incremental) = copy.incremental {
+        out.push_str("<IncrementalCopy>true</IncrementalCopy>");
+        if let Some(snapshot) = incremental.snapshot {
+            escape::plain(out, "CopyDestinationSnapshot", snapshot.to_iso());
+        }
+    }
     optional(
         out,
         "CopyStatusDescription",
@@ -315,9 +321,14 @@ fn copy_state(out: &mut String, copy: &CopyFacts) {
 fn tier(out: &mut String, tier: Option<&TierFacts>) {
     let Some(tier) = tier else { return };
     escape::plain(out, "AccessTier", tier.tier.as_str());
-    match tier.changed {
-        None => out.push_str("<AccessTierInferred>true</AccessTierInferred>"),
-        Some(changed) => escape::plain(out, "AccessTierChangeTime", changed),
+    if tier.inferred {
+        out.push_str("<AccessTierInferred>true</AccessTierInferred>");
+    }
+    if let Some(smart) = tier.tier.smart() {
+        escape::plain(out, "SmartAccessTier", smart.as_str());
+    }
+    if let Some(changed) = tier.changed {
+        escape::plain(out, "AccessTierChangeTime", changed);
     }
     if let Some(status) = tier.archive_status() {
         escape::plain(out, "ArchiveStatus", status);

@@ -37,6 +37,7 @@ use crate::protocol::model::reply::FoundBlobs;
 use crate::protocol::model::reply::LeaseOutcome;
 use crate::protocol::wire::escape;
 use crate::protocol::wire::head::Head;
+use crate::types::AccountType;
 use crate::types::Encryption;
 
 /// Writes a reply. The body of [`Reply::Blob`] is left to the caller; its `Content-Length` is set.
@@ -45,7 +46,7 @@ use crate::types::Encryption;
 pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
     let head = |status| begin(status, echo);
     match reply {
-        Reply::AccountInformation => account_information(echo),
+        Reply::AccountInformation(account_type) => account_information(*account_type, echo),
         Reply::ServiceProperties { properties, permanent_delete } => {
             head(200).xml(service::write_properties(properties, *permanent_delete))
         }
@@ -138,10 +139,10 @@ fn other(echo: &RequestEcho) -> Response<Bytes> {
     render_error(&Reason::InternalError.into(), echo)
 }
 
-fn account_information(echo: &RequestEcho) -> Response<Bytes> {
+fn account_information(account_type: AccountType, echo: &RequestEcho) -> Response<Bytes> {
     begin(200, echo)
-        .fixed("x-ms-sku-name", "Standard_LRS")
-        .fixed("x-ms-account-kind", "StorageV2")
+        .fixed("x-ms-sku-name", account_type.sku().as_str())
+        .fixed("x-ms-account-kind", account_type.kind().as_str())
         .fixed("x-ms-is-hns-enabled", "false")
         .empty()
 }

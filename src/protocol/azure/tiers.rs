@@ -6,7 +6,6 @@ use http::HeaderMap;
 
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::headers;
-use crate::protocol::azure::unserved;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
@@ -17,11 +16,8 @@ use crate::types::AccessTier;
 use crate::types::RehydratePriority;
 
 const NAME: &str = "x-ms-access-tier";
-/// Tiers of premium accounts, which this is none of.
-const PREMIUM: &[&str] = &[
-    "Premium", "P1", "P2", "P3", "P4", "P6", "P10", "P15", "P20", "P30", "P40", "P50", "P60",
-    "P70", "P80",
-];
+/// Words for premium tiers that no blob has here.
+const PREMIUM: &[&str] = &["Premium", "P1", "P2", "P3"];
 
 /// `x-ms-access-tier`, if given.
 pub(super) fn tier(all: &HeaderMap) -> Result<Option<AccessTier>, Refusal> {
@@ -31,9 +27,6 @@ pub(super) fn tier(all: &HeaderMap) -> Result<Option<AccessTier>, Refusal> {
     }
     if PREMIUM.iter().any(|known| known.eq_ignore_ascii_case(text)) {
         return Err(Reason::BlobAccessTierNotSupportedForAccountType.into());
-    }
-    if text.eq_ignore_ascii_case("Smart") {
-        return Err(unserved::not_served("the access tier Smart").detail(Detail::HeaderName, NAME));
     }
     Err(headers::invalid(NAME, text))
 }

@@ -188,6 +188,17 @@ pub struct CopyBlob {
     pub sync: bool,
 }
 
+/// Incremental Copy Blob.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyIncrement {
+    /// The destination.
+    pub path: BlobPath,
+    /// What must hold of it.
+    pub precondition: Precondition,
+    /// The snapshot of a page blob.
+    pub source: CopySource,
+}
+
 /// How a copy stands, as clients see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyState {
@@ -240,4 +251,13 @@ pub struct CopyFacts {
     pub total: u64,
     /// When it ended.
     pub completed: Option<Timestamp>,
+    /// What Incremental Copy Blob has made; `None` for other copies.
+    pub incremental: Option<IncrementalFacts>,
+}
+
+/// What clients see of an incremental copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IncrementalFacts {
+    /// The snapshot that the last one made.
+    pub snapshot: Option<Timestamp>,
 }

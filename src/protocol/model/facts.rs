@@ -63,7 +63,9 @@ impl LeaseFacts {
 pub struct TierFacts {
     /// The tier.
     pub tier: AccessTier,
-    /// When it was set; `None` when it never was, and is that of the account.
+    /// Whether it was never set: it is that of the account, or follows from the length.
+    pub inferred: bool,
+    /// When it was set; `None` also for page blobs, of which the service does not show it.
     pub changed: Option<Timestamp>,
     /// On the way out of the archive.
     pub rehydrating: Option<Rehydration>,
@@ -73,8 +75,21 @@ pub struct TierFacts {
 
 impl TierFacts {
     /// The tier of a blob of which none was set.
-    pub const INFERRED: Self =
-        Self { tier: AccessTier::Hot, changed: None, rehydrating: None, rehydrated: false };
+    pub const INFERRED: Self = Self {
+        tier: AccessTier::Hot,
+        inferred: true,
+        changed: None,
+        rehydrating: None,
+        rehydrated: false,
+    };
+
+    /// The tier of a page blob of a premium account. Source: "Get Blob Properties".
+    #[must_use]
+    pub fn of_page_blob(len: u64, state: Option<&TierState>) -> Self {
+        let set = state.map(|state| state.tier).filter(|tier| tier.bytes_max().is_some());
+        let tier = set.unwrap_or_else(|| AccessTier::of_page_blob(len));
+        Self { tier, inferred: set.is_none(), ..Self::INFERRED }
+    }
 
     /// A tier as it is at `now`.
     #[must_use]
@@ -83,7 +98,7 @@ impl TierFacts {
             let was_rehydrating = state.rehydrating.is_some();
             let TierState { tier, changed, rehydrating } = state.at(now);
             let rehydrated = was_rehydrating && rehydrating.is_none();
-            Self { tier, changed: Some(changed), rehydrating, rehydrated }
+            Self { tier, inferred: false, changed: Some(changed), rehydrating, rehydrated }
         })
     }
 
@@ -151,7 +166,7 @@ pub struct BlobFacts {
     pub lease: LeaseFacts,
     /// The last copy into it.
     pub copy: Option<Box<CopyFacts>>,
-    /// Its tier; only block blobs have one.
+    /// Its tier; `None` if blobs of its kind have none in its account.
     pub tier: Option<TierFacts>,
     /// Encryption by a customer-provided key or under a scope.
     pub encryption: Option<Encryption>,

@@ -135,6 +135,12 @@ reasons! {
     BlobNotArchived,
     /// The access tier is not supported for this account type.
     BlobAccessTierNotSupportedForAccountType,
+    /// The specified blob tier size limit cannot be less than content length.
+    BlobTierInadequateForContentLength,
+    /// A higher blob tier has already been explicitly set.
+    CannotChangeToLowerTier,
+    /// The blob's content length cannot exceed its tier limit.
+    ContentLengthLargerThanTierLimit,
     /// The request includes an unsatisfiable condition for this operation.
     UnsatisfiableCondition,
     /// Multiple condition headers are not supported.
@@ -249,6 +255,20 @@ reasons! {
     NoPendingCopyOperation,
     /// The specified copy ID did not match the copy ID for the pending copy operation.
     CopyIdMismatch,
+    /// The specified source blob is different than the copy source of the existing incremental copy
+    /// blob.
+    IncrementalCopyBlobMismatch,
+    /// The specified snapshot is earlier than the last snapshot copied into the incremental copy
+    /// blob.
+    IncrementalCopyOfEarlierVersionSnapshotNotAllowed,
+    /// The source for incremental copy request must be a snapshot.
+    IncrementalCopySourceMustBeSnapshot,
+    /// The specified operation is not allowed on an incremental copy blob.
+    OperationNotAllowedOnIncrementalCopyBlob,
+    /// The copy source blob type is invalid for this operation.
+    InvalidSourceBlobType,
+    /// The source URL for incremental copy request must be valid Azure Storage blob URL.
+    InvalidSourceBlobUrl,
     /// The blob type is invalid for this operation.
     InvalidBlobType,
     /// The blob is sealed and its contents cannot be modified.

@@ -16,6 +16,7 @@ use crate::protocol::model::named_copy::CopiedFacts;
 use crate::protocol::model::operation::AccessPolicy;
 use crate::protocol::model::operation::WantedParts;
 use crate::protocol::model::upload_reply::UploadReply;
+use crate::types::AccountType;
 use crate::types::BlockId;
 use crate::types::ChecksumValue;
 use crate::types::ContentChecksum;
@@ -219,7 +220,7 @@ pub enum Reply {
         policies: Vec<AccessPolicy>,
     },
     /// Get Account Information.
-    AccountInformation,
+    AccountInformation(AccountType),
     /// Get Blob Service Properties.
     ServiceProperties {
         /// All but what follows.

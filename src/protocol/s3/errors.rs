@@ -80,6 +80,9 @@ error_table! {
     RehydrationInProgress => "RestoreAlreadyInProgress", 409, "Object restore is already in progress";
     BlobNotArchived => "InvalidObjectState", 403, "Restore is not allowed for the object's current storage class";
     BlobAccessTierNotSupportedForAccountType => "InvalidStorageClass", 400, "The storage class you specified is not valid.";
+    BlobTierInadequateForContentLength => "InvalidStorageClass", 400, "The storage class you specified is not valid.";
+    CannotChangeToLowerTier => "InvalidStorageClass", 400, "The storage class you specified is not valid.";
+    ContentLengthLargerThanTierLimit => "InvalidStorageClass", 400, "The storage class you specified is not valid.";
     UnsatisfiableCondition => "InvalidRequest", 400, "The request is not valid.";
     MultipleConditionHeadersNotSupported => "InvalidRequest", 400, "The request is not valid.";
     ConditionHeadersNotSupported => "InvalidRequest", 400, "The request is not valid.";
@@ -135,6 +138,12 @@ error_table! {
     PendingCopyOperation => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";
     NoPendingCopyOperation => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";
     CopyIdMismatch => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";
+    IncrementalCopyBlobMismatch => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";
+    IncrementalCopyOfEarlierVersionSnapshotNotAllowed => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";
+    IncrementalCopySourceMustBeSnapshot => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";
+    OperationNotAllowedOnIncrementalCopyBlob => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";
+    InvalidSourceBlobType => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";
+    InvalidSourceBlobUrl => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";
     InvalidBlobType => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";
     BlobIsSealed => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";
     SequenceNumberIncrementTooLarge => "OperationAborted", 409, "A lease, a snapshot, a copy or the kind of the object stands in the way of this operation. Try again when it is gone.";

@@ -127,6 +127,7 @@ fn copy(
         content,
         crc64: shared.record.crc64,
         copy: None,
+        increment: None,
         job: None,
         fields: NewBlobFields::default(),
     };

@@ -98,7 +98,6 @@ const PUT_ROWS: &[Row] = &[
     (PUT, "content-md5: ***", 400, "InvalidMd5"),
     (PUT, "x-ms-blob-content-md5: YWFh", 400, "InvalidMd5"),
     (PUT, "x-ms-content-crc64: YWFh", 400, "InvalidHeaderValue"),
-    (PUT, "x-ms-access-tier: Smart", 501, "NotImplemented"),
     (PUT, "x-ms-access-tier: P10", 409, "BlobAccessTierNotSupportedForAccountType"),
     (PUT, "x-ms-access-tier: Tepid", 400, "InvalidHeaderValue"),
     (PUT, "x-ms-encryption-key: a2V5", 400, "InvalidHeaderValue"),

@@ -41,7 +41,6 @@ const ROWS: &[(&str, &[&str], u16, &str)] = &[
     ("PUT /acct1/con1/blob?comp=metadata", &["x-ms-legal-hold: true"], 400, "UnsupportedHeader"),
     (TIER, &[], 400, "MissingRequiredHeader"),
     (TIER, &["x-ms-access-tier: Tepid"], 400, "InvalidHeaderValue"),
-    (TIER, &["x-ms-access-tier: Smart"], 501, "NotImplemented"),
     (TIER, &["x-ms-access-tier: P10"], 409, "BlobAccessTierNotSupportedForAccountType"),
     (TIER, &["x-ms-access-tier: Premium"], 409, "BlobAccessTierNotSupportedForAccountType"),
     (TIER, &["x-ms-access-tier: Hot", "x-ms-rehydrate-priority: Soon"], 400, "InvalidHeaderValue"),

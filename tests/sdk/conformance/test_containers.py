@@ -132,4 +132,4 @@ def test_date_conditions(container):
 
 def test_account_information(service, container):
     for found in (service.get_account_information(), container.get_account_information()):
-        assert found["sku_name"] and found["account_kind"] == "StorageV2"
+        assert (found["sku_name"], found["account_kind"]) == ("Standard_LRS", "StorageV2")

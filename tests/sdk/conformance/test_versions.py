@@ -80,6 +80,32 @@ def test_tiers(container, blob):
     assert {b.name: b.blob_tier for b in container.list_blobs()} == {"the-blob": "Cool", "cold": "Cold"}
 
 
+def test_smart_tier(container, blob, wire):
+    blob.upload_blob(b"1", standard_blob_tier=StandardBlobTier.SMART)
+    found = blob.get_blob_properties()
+    assert (found.blob_tier, found.smart_access_tier) == ("Smart", "Hot")
+    listed, = container.list_blobs()
+    assert (listed.blob_tier, listed.smart_access_tier) == ("Smart", "Hot")
+    path = f"/{container.container_name}/the-blob"
+    head = wire.request("HEAD", path).headers
+    assert (head["x-ms-access-tier"], head["x-ms-smart-access-tier"]) == ("Smart", "Hot")
+    assert "x-ms-access-tier-change-time" in head and "x-ms-access-tier-inferred" not in head
+    assert wire.request("GET", path).headers["x-ms-smart-access-tier"] == "Hot"
+    listed = wire.request("GET", f"/{container.container_name}", {"restype": "container", "comp": "list"}).body
+    assert b"<AccessTier>Smart</AccessTier><SmartAccessTier>Hot</SmartAccessTier>" in listed
+    copied = container.get_blob_client("copied")
+    copied.start_copy_from_url(blob.url, standard_blob_tier=StandardBlobTier.SMART)
+    assert copied.get_blob_properties().blob_tier == "Smart"
+    blob.set_standard_blob_tier(StandardBlobTier.COOL)
+    assert "x-ms-smart-access-tier" not in wire.request("HEAD", path).headers
+    assert blob.get_blob_properties().smart_access_tier is None
+    blob.set_standard_blob_tier("smart")
+    assert blob.get_blob_properties().blob_tier == "Smart"
+    page = container.get_blob_client("page")
+    page.create_page_blob(512)
+    refused(lambda: page.set_standard_blob_tier(StandardBlobTier.SMART), 409, "InvalidBlobType")
+
+
 def test_archive_and_back(blob):
     blob.upload_blob(b"1", standard_blob_tier=StandardBlobTier.ARCHIVE)
     refused(blob.download_blob, 409, "BlobArchived")

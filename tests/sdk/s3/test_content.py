@@ -159,7 +159,7 @@ def test_a_checksum_in_a_trailer_is_compared(raw, bucket):
     assert got.body == b"hello" and "content-encoding" not in got.headers
 
 
-CLASSES = {"STANDARD": "Hot", "REDUCED_REDUNDANCY": "Hot", "INTELLIGENT_TIERING": "Hot", "STANDARD_IA": "Cool",
+CLASSES = {"STANDARD": "Hot", "REDUCED_REDUNDANCY": "Hot", "INTELLIGENT_TIERING": "Smart", "STANDARD_IA": "Cool",
            "ONEZONE_IA": "Cool", "GLACIER_IR": "Cold", "GLACIER": "Archive", "DEEP_ARCHIVE": "Archive"}
 
 

@@ -8,7 +8,7 @@ from azure.storage.blob import StandardBlobTier
 from conftest import outcome
 
 CONTENT = b"0123456789"
-CLASSES = {"STANDARD": "Hot", "REDUCED_REDUNDANCY": "Hot", "INTELLIGENT_TIERING": "Hot", "STANDARD_IA": "Cool",
+CLASSES = {"STANDARD": "Hot", "REDUCED_REDUNDANCY": "Hot", "INTELLIGENT_TIERING": "Smart", "STANDARD_IA": "Cool",
            "ONEZONE_IA": "Cool", "GLACIER_IR": "Cold", "GLACIER": "Archive", "DEEP_ARCHIVE": "Archive"}
 
 

@@ -51,6 +51,52 @@ async fn accounts_are_made_shown_rotated_and_deleted() {
 }
 
 #[tokio::test]
+async fn kind_and_sku_are_given_shown_and_kept_while_there_are_containers() {
+    let served = serve();
+    let control = served.ready().await;
+    let of = |account: &serde_json::Value| {
+        let text = |field: &str| account[field].as_str().unwrap_or_default().to_owned();
+        (text("kind"), text("sku"))
+    };
+    let pair = |kind: &str, sku: &str| (kind.to_owned(), sku.to_owned());
+    let (_, made) = served.command("POST", "/admin/accounts", r#"{"name":"plain"}"#).await;
+    assert_eq!(of(&made), pair("StorageV2", "Standard_LRS"));
+    let body = r#"{"name":"disks","sku":"premium_lrs"}"#;
+    let (status, made) = served.command("POST", "/admin/accounts", body).await;
+    assert_eq!((status, of(&made)), (201, pair("StorageV2", "Premium_LRS")));
+    let (_, list) = served.command("GET", "/admin/accounts", "").await;
+    let shown = list["accounts"].as_array().unwrap().iter().find(|one| one["name"] == "disks");
+    assert_eq!(shown.map(of), Some(pair("StorageV2", "Premium_LRS")));
+
+    for (body, said) in [
+        (r#"{"name":"none","kind":"BlockBlobStorage"}"#, "Premium_LRS, Premium_ZRS"),
+        (r#"{"name":"none","sku":"Premium_LRS","kind":"BlobStorage"}"#, "Standard_RAGRS"),
+        (r#"{"name":"none","sku":"Ultra"}"#, "Standard_ZRS"),
+        (r#"{"name":"none","kind":"FileStorage"}"#, "BlobStorage"),
+    ] {
+        let (status, refused) = served.command("POST", "/admin/accounts", body).await;
+        assert_eq!((status, refused["error"]["code"].as_str()), (400, Some("Invalid")), "{body}");
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.contains(said), "{message}");
+    }
+    let (status, _) = served.command("GET", "/admin/accounts/none", "").await;
+    assert_eq!(status, 404, "nothing was made");
+
+    let path = "/admin/accounts/plain";
+    let change = |body: &'static str| served.command("PATCH", path, body);
+    let (_, changed) = change(r#"{"sku":"Premium_ZRS","kind":"BlockBlobStorage"}"#).await;
+    assert_eq!(of(&changed), pair("BlockBlobStorage", "Premium_ZRS"));
+    let (_, changed) = change(r#"{"sku":"Standard_GRS","kind":"StorageV2"}"#).await;
+    assert_eq!(of(&changed), pair("StorageV2", "Standard_GRS"));
+    control.accounts.add_container("plain", "box").await;
+    let (status, refused) = change(r#"{"sku":"Premium_LRS"}"#).await;
+    assert_eq!((status, refused["error"]["code"].as_str()), (409, Some("OtherTiers")));
+    let (_, changed) = change(r#"{"sku":"Standard_RAGRS","kind":"BlobStorage"}"#).await;
+    assert_eq!(of(&changed), pair("BlobStorage", "Standard_RAGRS"), "it has the same tiers");
+    served.env.tasks.shutdown().await;
+}
+
+#[tokio::test]
 async fn roles_are_given_listed_and_taken_back() {
     let served = serve();
     let control = served.ready().await;

@@ -118,6 +118,7 @@ pub(crate) async fn put_blob(
         crc64: taken.kept_crc64,
         copy: None,
         fields: NewBlobFields { content_tag, checksums, object: None },
+        increment: None,
         job: None,
     });
     let answer = take::commit(&front.rows, Some(container), write, Some(taken.hold)).await;
@@ -251,6 +252,7 @@ pub(crate) async fn copy(
         crc64: prepared.crc64,
         copy: Some(Box::new(record)),
         fields,
+        increment: None,
         job: prepared.job,
     });
     let answer = take::commit(&front.rows, Some(container), write, prepared.hold).await;
@@ -346,7 +348,8 @@ fn fields_under_key(front: &FrontEnd, kind: BlobKind, key: Option<&CustomerKey>)
     NewBlobFields { content_tag, ..NewBlobFields::default() }
 }
 
-fn fresh_id(front: &FrontEnd) -> Uuid {
+/// An id for a copy.
+pub(super) fn fresh_id(front: &FrontEnd) -> Uuid {
     let (high, low) = (front.env.rand.next_u64(), front.env.rand.next_u64());
     let random = u128::from(high) << 64 | u128::from(low);
     Builder::from_random_bytes(random.to_be_bytes()).into_uuid()

@@ -9,6 +9,8 @@
 //! `named.rs` copies blobs of the same account that are named, `named_part.rs` makes parts of them;
 //! what it cannot share is stored once more, encrypted if the destination is.
 //!
+//! `incremental.rs` copies what a snapshot of a page blob has and the one before had not.
+//!
 //! `frames.rs` makes content of frames that a range of a source fills.
 //!
 //! `pending.rs` carries out copies that outlive their request, through the same files.
@@ -19,6 +21,7 @@
 pub(crate) mod blobs;
 pub(crate) mod blocks;
 mod frames;
+mod incremental;
 mod named;
 mod named_content;
 mod named_part;
@@ -27,6 +30,7 @@ pub(crate) mod pending;
 mod take;
 
 pub(crate) use blobs::{copy, put_blob};
+pub(crate) use incremental::copy_increment;
 pub(crate) use named::copy_named;
 pub(crate) use named_part::copy_part;
 pub(crate) use pending::abort;

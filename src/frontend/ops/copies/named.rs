@@ -75,6 +75,7 @@ pub(crate) async fn copy_named(
         crc64,
         copy: None,
         fields: NewBlobFields { content_tag, checksums, object: described.object.if_any() },
+        increment: None,
         job: None,
     });
     let len = source.len;

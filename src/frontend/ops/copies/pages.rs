@@ -27,6 +27,7 @@ use crate::index::CopiedContent;
 use crate::index::FillLayer;
 use crate::index::NewContent;
 use crate::index::PageSpan;
+use crate::index::inflight::LayerGuard;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::types::Crc64;
@@ -35,6 +36,7 @@ use crate::types::PAGE_BLOB_BYTES_MAX;
 use crate::types::PAGE_BYTES;
 use crate::types::PAGE_WINDOW_BYTES;
 use crate::types::RoutingKey;
+use crate::types::Timestamp;
 use crate::types::content_len;
 
 /// Bytes of a source on another server that are held in memory at a time: as many as one Put Page
@@ -58,7 +60,9 @@ pub(super) async fn take(
     let guard = front.rows.inflight.layer(blob.clone());
     let mut layer = Layer { front, blob, id: None };
     match found {
-        Source::Inside(inside) if is_under(&inside, key) => share(&mut layer, &inside).await?,
+        Source::Inside(inside) if is_under(&inside, key) => {
+            share(&mut layer, &inside, None).await?;
+        }
         Source::Inside(inside) => {
             store(&mut layer, &mut inside.body(front).await?, (len, key)).await?;
         }
@@ -66,14 +70,30 @@ pub(super) async fn take(
             store(&mut layer, &mut fetched.body(front), (len, key)).await?;
         }
     }
-    let layer = layer.finish().await?;
+    Ok(taken(layer.finish().await?, len, guard))
+}
+
+/// Copies the pages of a source in this store that changed since a snapshot of it into a layer of
+/// `blob`; all of them without one.
+pub(super) async fn take_since(
+    front: &FrontEnd,
+    blob: &RoutingKey,
+    (source, since): (&Inside, Option<Timestamp>),
+) -> Result<Taken, Refusal> {
+    let guard = front.rows.inflight.layer(blob.clone());
+    let mut layer = Layer { front, blob, id: None };
+    share(&mut layer, source, since).await?;
+    Ok(taken(layer.finish().await?, source.len(), guard))
+}
+
+fn taken(layer: u64, len: u64, guard: LayerGuard) -> Taken {
     let content = CopiedContent::Pages { layer, len };
     let crc64 = Crc64::EMPTY;
-    Ok(Taken { content, crc64, kept_crc64: crc64, md5: None, hold: Hold::Layer(guard) })
+    Taken { content, crc64, kept_crc64: crc64, md5: None, hold: Hold::Layer(guard) }
 }
 
 /// Whether the pages of the source are under this key, or under none.
-fn is_under(source: &Inside, key: Option<&CustomerKey>) -> bool {
+pub(super) fn is_under(source: &Inside, key: Option<&CustomerKey>) -> bool {
     let under = source.record().under().and_then(|under| under.key_sha256());
     under == key.map(CustomerKey::sha256)
 }
@@ -109,10 +129,14 @@ impl Layer<'_> {
 }
 
 /// By reference, from a blob of this store.
-async fn share(layer: &mut Layer<'_>, source: &Inside) -> Result<(), Refusal> {
+async fn share(
+    layer: &mut Layer<'_>,
+    source: &Inside,
+    since: Option<Timestamp>,
+) -> Result<(), Refusal> {
     let mut from = Some(0);
     while let Some(start) = from {
-        let SharedPart { part, guard } = source.share_pages(layer.front, start).await?;
+        let SharedPart { part, guard } = source.share_pages(layer.front, (since, start)).await?;
         from = part.next;
         if !part.spans.is_empty() {
             let answer =
@@ -192,7 +216,7 @@ fn spans(stored: &Stored, start: u64) -> Vec<PageSpan> {
     let mut span = |len: u64, content| {
         let range = at..at.saturating_add(len);
         at = range.end;
-        PageSpan { range, skip: 0, content }
+        PageSpan { range, skip: 0, content: Some(content) }
     };
     match stored.content() {
         plain @ (NewContent::Inline(_) | NewContent::Stored(_) | NewContent::Shared(_)) => {

@@ -430,7 +430,7 @@ async fn dead_layer_of_a_blob_with_thousands_of_snapshots_is_forgotten_ahead() {
     take_snapshots(&partition, "a", SNAPSHOTS).await;
     let blob = RoutingKey::blob(&key("a"));
     let content = NewContent::Stored(vec![Location { len: ByteLen::new(512), ..location(1_000) }]);
-    let spans = vec![PageSpan { range: 0..512, skip: 0, content }];
+    let spans = vec![PageSpan { range: 0..512, skip: 0, content: Some(content) }];
     let fill = Write::FillLayer(FillLayer { blob: blob.clone(), layer: None, spans });
     partition.apply(fill).await.unwrap();
     let dead = rows(&partition, Family::Garbage).await;

@@ -242,6 +242,27 @@ fn assert_users(p: &mut Partition) {
 }
 
 #[test]
+fn an_account_has_the_type_that_it_was_given() {
+    let mut p = partition();
+    let name = AccountName::new("abc").unwrap();
+    let create =
+        Write::CreateAccount { name: name.clone(), id: AccountId::new(1), anonymous: false };
+    let WriteReply::Account(made) = p.must(&create) else { panic!("not an account") };
+    assert_eq!(made.account_type(), AccountType::default());
+    for (sku, kind) in [
+        (Sku::PremiumLrs, AccountKind::StorageV2),
+        (Sku::StandardLrs, AccountKind::StorageV2),
+        (Sku::PremiumZrs, AccountKind::BlockBlobStorage),
+    ] {
+        let new = AccountType::new(sku, kind).unwrap();
+        let change = AccountChange::Type(new);
+        p.must(&Write::UpdateAccount { name: name.clone(), change });
+        let WriteReply::Account(kept) = p.must(&create) else { panic!("not an account") };
+        assert_eq!(kept.account_type(), new);
+    }
+}
+
+#[test]
 fn versions_of_an_account_are_never_unset() {
     let mut p = partition();
     let name = AccountName::new("abc").unwrap();

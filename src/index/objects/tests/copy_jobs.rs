@@ -43,6 +43,7 @@ fn begin(key: &BlobKey, kind: BlobKind, total: u64) -> Write {
         content: CopiedContent::Whole(NewContent::Inline(Bytes::new())),
         crc64: Crc64::EMPTY,
         copy: Some(Box::new(copy)),
+        increment: None,
         job: Some(Box::new(job)),
         fields: NewBlobFields::default(),
     }))

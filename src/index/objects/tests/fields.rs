@@ -24,6 +24,7 @@ use crate::index::record::CompletedRecord;
 use crate::index::record::ContainerFields;
 use crate::index::record::ContainerRecord;
 use crate::index::record::IncrementalCopy;
+use crate::index::record::IncrementalSource;
 use crate::index::record::UnknownFields;
 use crate::index::record::Upgrade;
 use crate::index::record::UploadFields;
@@ -76,7 +77,17 @@ fn every_blob_field() -> BlobFields {
         restored_until: Some(at(5)),
         scope_key: Some([6; 32]),
         incremental_copy: Some(IncrementalCopy { snapshot: Some(at(6)) }),
+        incremental_source: None,
         unknown: of_later_releases(),
+    }
+}
+
+fn incremental() -> BlobFields {
+    let blob = RoutingKey::blob(&key("s"));
+    BlobFields {
+        incremental_copy: Some(IncrementalCopy { snapshot: Some(at(6)) }),
+        incremental_source: Some(IncrementalSource { blob, snapshot: at(7) }),
+        ..BlobFields::default()
     }
 }
 
@@ -96,6 +107,13 @@ fn account_with_a_user() -> AccountRecord {
     account.fields =
         Some(Box::new(AccountFields { users: vec![user], ..AccountFields::default() }));
     account
+}
+
+fn premium_account() -> AccountRecord {
+    let account_type = AccountType::new(Sku::PremiumZrs, AccountKind::BlockBlobStorage).ok();
+    let fields = AccountFields { account_type, ..AccountFields::default() };
+    let account = AccountRecord::new(AccountId::new(1), at(0), false);
+    AccountRecord { fields: Some(Box::new(fields)), ..account }
 }
 
 fn part() -> Box<PartFields> {
@@ -181,6 +199,7 @@ fn rows() -> Vec<(&'static str, Bytes)> {
     let layout = Layout::Blocks(parts());
     vec![
         ("blob with every field", values::encode_blob(&blob(every_blob_field()), &whole(b"abc"))),
+        ("incremental copy", values::encode_blob(&blob(incremental()), &whole(b"abc"))),
         ("delete marker, the null version", values::encode_blob(&empty, &whole(b""))),
         ("blob whose MD5 is the tag", values::encode_blob(&blob(by_property), &whole(b"abc"))),
         ("blob with an opaque tag", values::encode_blob(&blob(opaque), &whole(b"abc"))),
@@ -198,6 +217,7 @@ fn rows() -> Vec<(&'static str, Bytes)> {
         ("container with every field", values::encode_record(&container)),
         ("account with a field of a later release", values::encode_record(&account)),
         ("account with a user", values::encode_record(&account_with_a_user())),
+        ("premium account of block blobs", values::encode_record(&premium_account())),
         ("staged block with an MD5", values::encode_record(&staged)),
         ("segment of three blocks, the second with an MD5", values::encode_segment(&parts())),
         ("null version", values::encode(&NullVersion { committed: at(1) })),

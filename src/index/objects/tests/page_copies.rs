@@ -48,6 +48,7 @@ fn named_by(p: &mut Partition, to: &BlobKey, layer: u64) -> Result<WriteReply, E
         content: CopiedContent::Pages { layer, len: PAGES * PAGE },
         crc64: Crc64::EMPTY,
         copy: None,
+        increment: None,
         job: None,
         fields: NewBlobFields::default(),
     })))
@@ -58,7 +59,8 @@ fn copy(p: &mut Partition, from: &BlobKey, to: &BlobKey) -> u32 {
     let (mut at, mut layer, mut parts) = (Some(0), None, 0);
     while let Some(from_here) = at {
         let (key, guard) = (from.clone(), Guard::default());
-        let share = SharePages { key, revision: Revision::Current, guard, from: from_here };
+        let share =
+            SharePages { key, revision: Revision::Current, guard, since: None, from: from_here };
         let WriteReply::SharedPages(part) = p.must(&Write::SharePages(Box::new(share))) else {
             panic!("not pages")
         };
@@ -127,7 +129,13 @@ fn snapshot_is_a_source_and_what_hides_it_is_not() {
     let WriteReply::Snapshotted(taken) = p.must(&Write::SnapshotBlob(take)) else { panic!() };
     write(&mut p, &a, 0..4, NewContent::Stored(vec![location(2, 0, 4 * PAGE)]));
     let (key, guard) = (a.clone(), Guard::default());
-    let share = SharePages { key, revision: Revision::Snapshot(taken.snapshot), guard, from: 0 };
+    let share = SharePages {
+        key,
+        revision: Revision::Snapshot(taken.snapshot),
+        guard,
+        since: None,
+        from: 0,
+    };
     let WriteReply::SharedPages(part) = p.must(&Write::SharePages(Box::new(share))) else {
         panic!("not pages")
     };
@@ -142,7 +150,7 @@ fn layer_that_no_copy_named_is_buried_and_cannot_be_named_any_more() {
     let mut p = partition();
     let b = key("b");
     let content = NewContent::Stored(vec![location(3, 0, PAGE)]);
-    let span = PageSpan { range: 0..PAGE, skip: 0, content };
+    let span = PageSpan { range: 0..PAGE, skip: 0, content: Some(content) };
     let layer = fill(&mut p, &b, None, vec![span.clone()]);
     let row = crate::index::objects::keys::dead_layer(&RoutingKey::blob(&b), layer);
     p.must(&Write::ForgetGarbage { keys: vec![row] });
@@ -160,7 +168,7 @@ fn layer_whose_burial_has_begun_cannot_be_named_any_more() {
     let b = key("b");
     let span = |n: u64| {
         let content = NewContent::Stored(vec![location(3, n * 2 * PAGE, PAGE)]);
-        PageSpan { range: n * PAGE..(n + 1) * PAGE, skip: 0, content }
+        PageSpan { range: n * PAGE..(n + 1) * PAGE, skip: 0, content: Some(content) }
     };
     let layer = fill(&mut p, &b, None, (0..SPANS).map(span).collect());
     let row = crate::index::objects::keys::dead_layer(&RoutingKey::blob(&b), layer);
@@ -181,7 +189,7 @@ fn spans_that_hold_less_than_they_show_are_refused() {
     let mut p = partition();
     let content = NewContent::Stored(vec![location(3, 0, PAGE)]);
     for (range, skip) in [(0..2 * PAGE, 0), (0..PAGE, 1), (0..0, 0)] {
-        let spans = vec![PageSpan { range, skip, content: content.clone() }];
+        let spans = vec![PageSpan { range, skip, content: Some(content.clone()) }];
         let fill = FillLayer { blob: RoutingKey::blob(&key("b")), layer: None, spans };
         assert!(matches!(
             p.write(&Write::FillLayer(fill)),

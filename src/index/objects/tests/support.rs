@@ -213,6 +213,7 @@ pub(super) fn copied(shared: SharedBlob, to: &str) -> Write {
         content: content.unwrap(),
         crc64: record.crc64,
         copy: None,
+        increment: None,
         job: None,
         fields: NewBlobFields::default(),
     }))

@@ -173,3 +173,82 @@ fn archived_blob_is_replaced_where_the_request_may() {
     p.must(&Write::PutBlob(PutBlob { guard, ..put(&a, inline(b"2")) }));
     assert_eq!(p.blob(&read(&a)).unwrap().record.tier, None);
 }
+
+/// A page blob of so many GiB.
+fn disk(key: &BlobKey, gib: u64, tier: Option<AccessTier>) -> Write {
+    let kind = NewKind::Page { len: gib << 30, sequence: 0 };
+    Write::PutBlob(PutBlob { kind, tier, ..put(key, inline(b"")) })
+}
+
+fn tier_of(p: &mut Partition, key: &BlobKey) -> Option<AccessTier> {
+    p.blob(&read(key)).unwrap().record.tier.map(|tier| tier.tier)
+}
+
+#[test]
+fn a_premium_tier_has_room_for_its_page_blob_and_is_never_lowered() {
+    let mut p = partition();
+    let a = key("a");
+    p.must(&disk(&a, 33, None));
+    let refused = |refused| Err(Error::Refused(refused));
+    assert_eq!(set(&mut p, &a, AccessTier::P4), refused(Refused::TierTooSmall));
+    assert_eq!(tier_of(&mut p, &a), None);
+    assert_eq!(set(&mut p, &a, AccessTier::P6), DONE);
+    assert_eq!(set(&mut p, &a, AccessTier::P20), DONE);
+    let set_first = p.blob(&read(&a)).unwrap().record.tier;
+    assert_eq!(set(&mut p, &a, AccessTier::P20), DONE);
+    assert_eq!(p.blob(&read(&a)).unwrap().record.tier, set_first, "it is not set anew");
+    for lower in [AccessTier::P4, AccessTier::P10, AccessTier::P15] {
+        assert_eq!(set(&mut p, &a, lower), refused(Refused::LowerTier), "{lower:?}");
+    }
+    assert_eq!(tier_of(&mut p, &a), Some(AccessTier::P20));
+    p.must(&disk(&a, 32, Some(AccessTier::P4)));
+    assert_eq!(tier_of(&mut p, &a), Some(AccessTier::P4), "a new blob has its own");
+    let beyond = p.write(&disk(&a, 33, Some(AccessTier::P4)));
+    assert_eq!(beyond, refused(Refused::TierTooSmall));
+}
+
+#[test]
+fn a_page_blob_does_not_outgrow_the_tier_that_it_was_given() {
+    let mut p = partition();
+    let (given, inferred) = (key("given"), key("inferred"));
+    p.must(&disk(&given, 1, Some(AccessTier::P4)));
+    p.must(&disk(&inferred, 1, None));
+    let mut resize = |key: &BlobKey, gib: u64| {
+        p.write(&Write::UpdatePages(UpdatePages {
+            key: key.clone(),
+            guard: Guard::default(),
+            properties: None,
+            len: Some(gib << 30),
+            sequence: None,
+        }))
+    };
+    resize(&given, 32).unwrap();
+    assert_eq!(resize(&given, 33), Err(Error::Refused(Refused::BeyondTier)));
+    resize(&given, 1).unwrap();
+    resize(&inferred, 8 << 10).unwrap();
+}
+
+#[test]
+fn blobs_have_only_the_tiers_of_their_kind() {
+    let mut p = partition();
+    let of_kind = Err(Error::Refused(Refused::TierOfKind));
+    let new = |name: &str, kind, tier| {
+        Write::PutBlob(PutBlob { kind, tier: Some(tier), ..put(&key(name), inline(b"")) })
+    };
+    let page = NewKind::Page { len: 512, sequence: 0 };
+    for (kind, tier) in [
+        (NewKind::Block, AccessTier::P10),
+        (NewKind::Append, AccessTier::P10),
+        (NewKind::Append, AccessTier::Hot),
+        (page, AccessTier::Archive),
+    ] {
+        assert_eq!(p.write(&new("new", kind, tier)), of_kind, "{kind:?} {tier:?}");
+    }
+    p.must(&new("page", page, AccessTier::P4));
+    assert_eq!(set(&mut p, &key("page"), AccessTier::Hot), of_kind);
+    p.must(&new("block", NewKind::Block, AccessTier::Hot));
+    assert_eq!(set(&mut p, &key("block"), AccessTier::P4), of_kind);
+    let mut list = commit(&key("block"), &[]);
+    list.tier = Some(AccessTier::P4);
+    assert_eq!(p.write(&Write::CommitBlocks(list)), of_kind);
+}

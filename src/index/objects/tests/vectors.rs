@@ -133,6 +133,7 @@ fn copied_and_encrypted(p: &mut Partition) {
         tier: None,
         content: CopiedContent::Blocks(vec![block]),
         crc64: Crc64::of(b"stored"),
+        increment: None,
         job: None,
         copy: Some(Box::new(CopyRecord {
             id: ID,

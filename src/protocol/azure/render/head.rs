@@ -18,6 +18,7 @@ use crate::protocol::model::reply::ContainerFacts;
 use crate::protocol::model::reply::LeaseFacts;
 use crate::protocol::model::reply::TierFacts;
 use crate::protocol::wire::head::Head;
+use crate::types::AccessTier;
 use crate::types::BlobKind;
 use crate::types::Encryption;
 use crate::types::Metadata;
@@ -190,11 +191,14 @@ impl Head {
     pub(super) fn copy(self, copy: Option<&CopyFacts>) -> Self {
         let Some(copy) = copy else { return self };
         let completed = copy.completed.map(|time| time.to_string());
+        let snapshot = copy.incremental.and_then(|it| it.snapshot).map(|time| time.to_iso());
         self.shown("x-ms-copy-id", copy.id.hyphenated())
             .set("x-ms-copy-source", &copy.source)
             .fixed("x-ms-copy-status", copy.state.as_str())
             .shown("x-ms-copy-progress", format_args!("{}/{}", copy.copied, copy.total))
             .optional("x-ms-copy-completion-time", completed.as_deref())
+            .optional("x-ms-incremental-copy", copy.incremental.map(|_| "true"))
+            .optional("x-ms-copy-destination-snapshot", snapshot.as_deref())
             .optional(
                 "x-ms-copy-status-description",
                 copy.failure.as_ref().map(errors::copy_failure).as_deref(),
@@ -228,8 +232,11 @@ impl Head {
     pub(super) fn tier(self, tier: Option<&TierFacts>) -> Self {
         let Some(tier) = tier else { return self };
         let head = self.fixed("x-ms-access-tier", tier.tier.as_str());
+        let head = head.optional("x-ms-access-tier-inferred", tier.inferred.then_some("true"));
+        let head =
+            head.optional("x-ms-smart-access-tier", tier.tier.smart().map(AccessTier::as_str));
         let head = match tier.changed {
-            None => head.fixed("x-ms-access-tier-inferred", "true"),
+            None => head,
             Some(changed) => head.shown("x-ms-access-tier-change-time", changed),
         };
         head.optional("x-ms-archive-status", tier.archive_status().as_deref())

@@ -28,6 +28,10 @@ use crate::protocol::model::reply::Change;
 use crate::protocol::model::reply::ContainerFacts;
 use crate::protocol::model::reply::Deletion;
 use crate::protocol::model::reply::LeaseFacts;
+use crate::protocol::model::reply::TierFacts;
+use crate::types::AccessTier;
+use crate::types::AccountKind;
+use crate::types::AccountType;
 use crate::types::BlobProperties;
 use crate::types::ContentEtag;
 use crate::types::Crc64;
@@ -39,6 +43,8 @@ use crate::types::Md5;
 use crate::types::Metadata;
 use crate::types::PublicAccess;
 use crate::types::Revision;
+use crate::types::Sku;
+use crate::types::TierState;
 use crate::types::Timestamp;
 
 /// 2026-11-21T05:00:00.1234567Z
@@ -196,6 +202,58 @@ fn properties_show_the_tier_and_the_length_without_a_body() {
 }
 
 #[test]
+fn tier_of_a_page_blob_shows_whether_it_was_given() {
+    let page = |state: Option<&TierState>| {
+        let tier = Some(TierFacts::of_page_blob(1 << 40, state));
+        let reply = Reply::BlobProperties(Box::new(BlobFacts { tier, ..facts() }));
+        let reply = render(&reply, &echo("HEAD", "/a/b/c"));
+        let shown =
+            |name| reply.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        let names =
+            ["x-ms-access-tier", "x-ms-access-tier-inferred", "x-ms-access-tier-change-time"];
+        names.map(shown)
+    };
+    let inferred = [Some("P30".to_owned()), Some("true".to_owned()), None];
+    assert_eq!(page(None), inferred);
+    assert_eq!(
+        page(Some(&TierState::new(AccessTier::Hot, NOW))),
+        inferred,
+        "from an earlier release"
+    );
+    let given = TierState::new(AccessTier::P40, NOW);
+    assert_eq!(page(Some(&given)), [Some("P40".to_owned()), None, None]);
+}
+
+#[test]
+fn a_smart_tier_shows_the_tier_below_it() {
+    let smart = |tier: AccessTier| {
+        let tier = Some(TierFacts::at(NOW, Some(&TierState::new(tier, NOW))));
+        let facts = BlobFacts { tier, ..facts() };
+        let head = render(&Reply::BlobProperties(Box::new(facts.clone())), &echo("HEAD", "/a/b/c"));
+        let shown = head.headers().get("x-ms-smart-access-tier").cloned();
+        let (name, revision) = ("n".to_owned(), Revision::Current);
+        let items = vec![BlobItem::Blob { name, revision, facts: Box::new(facts) }];
+        let listing = Reply::Blobs(BlobListing { items, ..BlobListing::default() });
+        let list = render(&listing, &list_echo("/acct/con?restype=container&comp=list"));
+        (shown.map(|value| value.to_str().unwrap().to_owned()), text(&list).to_owned())
+    };
+    let (head, list) = smart(AccessTier::Smart);
+    assert_eq!(head.as_deref(), Some("Hot"));
+    assert!(list.contains("<AccessTier>Smart</AccessTier><SmartAccessTier>Hot</SmartAccessTier>"));
+    let (head, list) = smart(AccessTier::Cool);
+    assert_eq!(head, None);
+    assert!(!list.contains("SmartAccessTier"), "{list}");
+}
+
+#[test]
+fn account_information_has_kind_and_sku() {
+    let account = AccountType::new(Sku::PremiumLrs, AccountKind::BlockBlobStorage).unwrap();
+    let reply = render(&Reply::AccountInformation(account), &echo("GET", "/a"));
+    assert_eq!(get(&reply, "x-ms-sku-name"), "Premium_LRS");
+    assert_eq!(get(&reply, "x-ms-account-kind"), "BlockBlobStorage");
+}
+
+#[test]
 fn statuses_are_the_documented_ones() {
     let md5 = BodyChecksum::Md5(Md5::of(b""));
     let written = WrittenChecksums { crc64: Crc64::EMPTY, md5: None };
@@ -206,7 +264,7 @@ fn statuses_are_the_documented_ones() {
         checksum: Crc64::EMPTY.into(),
     };
     let cases = [
-        (Reply::AccountInformation, 200),
+        (Reply::AccountInformation(AccountType::default()), 200),
         (Reply::ContainerCreated(change()), 201),
         (Reply::ContainerKept(change()), 201),
         (Reply::ContainerChanged(change()), 200),

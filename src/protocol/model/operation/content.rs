@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use crate::protocol::model::checksum::BodyChecksum;
 use crate::protocol::model::copy::CopyBlob;
+use crate::protocol::model::copy::CopyIncrement;
 use crate::protocol::model::copy::CopySource;
 use crate::protocol::model::copy::PutBlobFromUrl;
 use crate::protocol::model::named_copy::CopyNamed;
@@ -106,6 +107,8 @@ pub enum ContentOperation {
     PutBlobFromUrl(Box<PutBlobFromUrl>),
     /// Copy Blob, Copy Blob From URL.
     CopyBlob(Box<CopyBlob>),
+    /// Incremental Copy Blob.
+    CopyIncrement(Box<CopyIncrement>),
     /// A copy of a blob of the same account.
     CopyNamed(Box<CopyNamed>),
     /// Abort Copy Blob.

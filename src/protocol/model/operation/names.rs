@@ -70,6 +70,7 @@ impl ContentOperation {
             Self::PutBlobFromUrl(_) => "PutBlobFromUrl",
             Self::CopyBlob(copy) if copy.sync => "CopyBlobFromUrl",
             Self::CopyBlob(_) => "CopyBlob",
+            Self::CopyIncrement(_) => "IncrementalCopyBlob",
             Self::CopyNamed(_) => "CopyNamedBlob",
             Self::AbortCopy { .. } => "AbortCopy",
             Self::PutBlockFromUrl { .. } => "PutBlockFromUrl",
@@ -112,7 +113,7 @@ impl BlobOperation {
 }
 
 /// All names that [`Operation::name`] returns, in alphabetical order.
-pub const OPERATION_NAMES: [&str; 68] = [
+pub const OPERATION_NAMES: [&str; 69] = [
     "AbortCopy",
     "AbortUpload",
     "AppendBlock",
@@ -149,6 +150,7 @@ pub const OPERATION_NAMES: [&str; 68] = [
     "GetServiceProperties",
     "GetServiceStats",
     "GetUserDelegationKey",
+    "IncrementalCopyBlob",
     "LeaseBlob",
     "LeaseContainer",
     "ListBlobs",

@@ -63,6 +63,7 @@ const fn of_content(operation: &ContentOperation) -> &Precondition {
     match operation {
         O::PutBlobFromUrl(put) => &put.precondition,
         O::CopyBlob(copy) => &copy.precondition,
+        O::CopyIncrement(copy) => &copy.precondition,
         O::CopyNamed(copy) => &copy.precondition,
         O::PutBlob { precondition, .. }
         | O::AppendBlock { precondition, .. }

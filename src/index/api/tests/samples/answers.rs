@@ -145,7 +145,7 @@ pub(in crate::index::api::tests) fn write_replies() -> Vec<WriteReply> {
         let frames = vec![Frames { extent, offset, len }];
         WriteReply::Shared(Box::new(SharedBlob { record: record(), content, frames }))
     };
-    let span = PageSpan { range: 0..512, skip: 1, content: NewContent::Shared(Vec::new()) };
+    let span = PageSpan { range: 0..512, skip: 1, content: Some(NewContent::Shared(Vec::new())) };
     let pages = PagesWritten { written: written(), sequence: 4, rest: Some(512) };
     let taken = Snapshotted { snapshot: TIME, written: written() };
     let results = lease_results().into_iter();

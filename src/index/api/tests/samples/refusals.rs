@@ -35,6 +35,17 @@ fn refused_by_locks() -> [Refused; 7] {
     ]
 }
 
+fn refused_by_tiers_and_increments() -> [Refused; 6] {
+    [
+        Refused::LowerTier,
+        Refused::TierTooSmall,
+        Refused::BeyondTier,
+        Refused::Incremental,
+        Refused::OtherIncrement,
+        Refused::EarlierIncrement,
+    ]
+}
+
 pub(in crate::index::api::tests) fn refused() -> Vec<Refused> {
     let leases = [
         LeaseRefusal::NotPresent,
@@ -101,6 +112,7 @@ pub(in crate::index::api::tests) fn refused() -> Vec<Refused> {
         UploadRefusal::Checksum,
     ];
     all.extend(refused_by_locks());
+    all.extend(refused_by_tiers_and_increments());
     all.extend(uploads.map(Refused::Upload));
     all.extend(leases.map(Refused::Lease));
     all.extend(outcomes.map(Refused::Condition));

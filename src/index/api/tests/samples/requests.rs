@@ -18,6 +18,7 @@ pub(in crate::index::api::tests) fn account_changes() -> Vec<AccountChange> {
         AccountChange::Versioning(true),
         AccountChange::ContainerRetention(Some(7)),
         AccountChange::ObjectLock(true),
+        AccountChange::Type(AccountType::default()),
         AccountChange::DelegationSecret(secret()),
         AccountChange::Reseal(vec![(Secret::Plain(Bytes::from_static(b"old")), secret())]),
         AccountChange::Assign(assignment()),

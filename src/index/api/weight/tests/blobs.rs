@@ -92,7 +92,8 @@ fn end_copy() -> (Write, usize) {
 }
 
 fn fill_layer() -> (Write, usize) {
-    let span = |n| PageSpan { range: n..n + 1, skip: 0, content: NewContent::Shared(locations(1)) };
+    let content = NewContent::Shared(locations(1));
+    let span = |n| PageSpan { range: n..n + 1, skip: 0, content: Some(content.clone()) };
     let spans = (0..10_000).map(span).collect();
     let fill = FillLayer { blob: RoutingKey::blob(&key("n")), layer: None, spans };
     (Write::FillLayer(fill), 10_000 * (size_of::<PageSpan>() + size_of::<Location>()))
@@ -104,7 +105,7 @@ pub(super) fn of_blobs() -> Vec<(Write, usize)> {
     let guarded = guarded + 1_024;
     let (guard, revision) = (|| guard.clone(), Revision::Current);
     let share = Share { key: long_key(), revision, guard: guard(), range: None };
-    let pages = SharePages { key: long_key(), revision, guard: guard(), from: 0 };
+    let pages = SharePages { key: long_key(), revision, guard: guard(), since: None, from: 0 };
     let seal = SealBlob { key: long_key(), guard: guard(), position: None };
     let delete = DeleteBlob { key: long_key(), guard: guard(), scope: DeleteScope::Blob };
     let action = LeaseAction::Renew { id: uuid::Uuid::nil() };
@@ -160,6 +161,7 @@ fn put_copy() -> (Write, usize) {
         content: CopiedContent::Whole(inline()),
         crc64: Crc64::EMPTY,
         copy: Some(Box::new(copy)),
+        increment: None,
         job: Some(Box::new(job)),
         fields: NewBlobFields::default(),
     };

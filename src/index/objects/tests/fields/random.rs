@@ -92,6 +92,7 @@ prop_compose! {
         restored_until in option::of(time()),
         scope_key in option::of(any::<[u8; 32]>()),
         incremental_copy in option::of(option::of(time())),
+        incremental_source in option::of((text(), time())),
         unknown in unknown(),
     ) -> BlobFields {
         BlobFields {
@@ -110,6 +111,9 @@ prop_compose! {
             restored_until,
             scope_key,
             incremental_copy: incremental_copy.map(|snapshot| IncrementalCopy { snapshot }),
+            incremental_source: incremental_source.map(|(blob, snapshot)| {
+                IncrementalSource { blob: RoutingKey::from_bytes(blob.into_bytes().into()), snapshot }
+            }),
             unknown,
         }
     }

@@ -278,6 +278,7 @@ impl World {
             content,
             crc64,
             copy: None,
+            increment: None,
             job: None,
             fields: NewBlobFields::default(),
         };
@@ -293,7 +294,8 @@ impl World {
         to: &'static str,
         source: &State,
     ) -> CopiedContent {
-        let share = SharePages { key: key(from), revision, guard: Guard::default(), from: 0 };
+        let share =
+            SharePages { key: key(from), revision, guard: Guard::default(), since: None, from: 0 };
         let reply = self.write(Write::SharePages(Box::new(share))).unwrap();
         let WriteReply::SharedPages(SharedPages { spans, next: None }) = reply else {
             panic!("not all pages")
