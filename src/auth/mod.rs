@@ -58,7 +58,7 @@ pub use sas::{
 };
 pub use sas_permissions::SasPermissions;
 pub use session::{Session, SessionError, SessionHolder, SessionKeys, SessionToken, secret_proof};
-pub use shared_key::{DATE_WINDOW, authenticate};
+pub use shared_key::{DATE_WINDOW, authenticate, sign};
 
 #[cfg(test)]
 mod tests;

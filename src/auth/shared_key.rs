@@ -51,6 +51,15 @@ pub fn authenticate(
     Err(Error::WrongSignature { detail: signature_detail(&text) })
 }
 
+/// The value of `Authorization` that signs a request with Shared Key, as a client sends it. The
+/// headers must be complete: `x-ms-date`, `x-ms-version` and `Content-Length` are signed too.
+#[must_use]
+pub fn sign(request: &SignedRequest<'_>, keys: &AccountKeys) -> String {
+    let reading = Reading { culture_order: false, folded: false, primary_path: false };
+    let text = string_to_sign(request, Scheme::Full, reading);
+    format!("SharedKey {}:{}", request.account, keys.sign(&text))
+}
+
 /// Tries the strings-to-sign of other clients. A string that was already tried is skipped.
 fn other_reading_matches(
     request: &SignedRequest<'_>,

@@ -16,6 +16,7 @@ use crate::auth::authenticate;
 use crate::auth::canonical::Reading;
 use crate::auth::canonical::Scheme;
 use crate::auth::canonical::string_to_sign;
+use crate::auth::sign;
 use crate::types::Timestamp;
 
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
@@ -313,6 +314,17 @@ fn another_account_in_authorization_is_refused() {
     let mut case = Case::get("/c/b").sign(Scheme::Full, FIRST);
     let value = case.headers["authorization"].to_str().unwrap().replace("acct", "acct2");
     case.authorization(&value);
+    assert!(matches!(case.check(), Err(Error::WrongSignature { .. })));
+}
+
+#[test]
+fn what_a_client_signs_is_accepted() {
+    let mut case = Case::get("/acct/c/a%20b");
+    case.query = Some("comp=block&blockid=AA%3D%3D");
+    let value = sign(&case.request(), &AccountKeys::new(&[KEY]).unwrap());
+    case.authorization(&value);
+    assert_eq!(case.check(), Ok(()));
+    case.path = "/acct/c/other";
     assert!(matches!(case.check(), Err(Error::WrongSignature { .. })));
 }
 

@@ -11,6 +11,11 @@ use super::check::CheckArgs;
 use super::completions::CompletionsArgs;
 use super::disk::DiskCommand;
 use super::fault::FaultCommand;
+use super::files::cat::CatArgs;
+use super::files::cp::CpArgs;
+use super::files::ls::LsArgs;
+use super::files::rm::RmArgs;
+use super::files::stat::StatArgs;
 use super::health::HealthArgs;
 use super::key::KeyCommand;
 use super::man::ManArgs;
@@ -18,6 +23,7 @@ use super::partitions::args::PartitionsCommand;
 use super::sas::args::SasArgs;
 use super::scope::ScopeCommand;
 use super::serve::args::ServeArgs;
+use super::status::StatusArgs;
 use super::trace::TraceArgs;
 use super::user::UserCommand;
 
@@ -49,8 +55,20 @@ pub enum Command {
     /// Print a URL with a shared access signature for an account, container or blob; needs no
     /// running server
     Sas(Box<SasArgs>),
+    /// List containers, folders and blobs of a blob service
+    Ls(Box<LsArgs>),
+    /// Copy files and blobs, in either direction or from blob to blob; goes on where it stopped
+    Cp(Box<CpArgs>),
+    /// Delete blobs, or a container
+    Rm(Box<RmArgs>),
+    /// Print blobs to standard output
+    Cat(Box<CatArgs>),
+    /// Show the properties, metadata and tags of blobs and containers
+    Stat(Box<StatArgs>),
     /// Ask a running node whether it can serve: exit code 0 yes, 1 no
     Health(HealthArgs),
+    /// Show on one screen how a running node is: load, disks, partitions, warnings
+    Status(StatusArgs),
     /// Create, show, change and delete accounts of a running node
     #[command(subcommand)]
     Account(AccountCommand),

@@ -15,6 +15,7 @@ use crate::telemetry::LogError;
 
 use super::admin::client::ClientError;
 use super::azurite::error::AzuriteError;
+use super::files::error::FilesError;
 use super::sas::mint::SasError;
 
 /// Why a command fails.
@@ -36,6 +37,9 @@ pub enum CliError {
     /// A signature cannot be made.
     #[error("{0}")]
     Sas(#[from] SasError),
+    /// Files or blobs cannot be listed, copied or deleted.
+    #[error("{0}")]
+    Files(#[from] FilesError),
     /// No request can pass the filter of a command.
     #[error("{0}")]
     Filter(#[from] FilterError),
@@ -90,6 +94,9 @@ impl CliError {
     /// The program's exit code: 2 when the command was wrong, 1 otherwise.
     #[must_use]
     pub fn exit_code(&self) -> i32 {
+        if matches!(self, Self::Files(error) if error.is_of_usage()) {
+            return 2;
+        }
         if matches!(
             self,
             Self::Node(NodeError::Config(_) | NodeError::Account(_) | NodeError::Oidc(_))

@@ -10,12 +10,13 @@
 //!   store of a stopped node, with functions of `node`.
 //! - `account.rs`, `partitions.rs`, `disk.rs`, `key.rs`, `backup.rs`, `trace.rs` and `fault.rs`
 //!   send requests to the admin listener of a running node through `admin/`. `health.rs` asks it
-//!   whether it serves.
+//!   whether it serves, `status.rs` how it is.
+//! - `files/` lists, copies and deletes blobs of this or another blob service.
 //! - `sas.rs` makes shared access signatures and needs no node.
 //! - `completions.rs` and `man.rs` describe the command line itself, for shells and for `man`.
 //!
 //! `error.rs` has the errors of commands and their exit codes. `output.rs` prints; `runtime.rs` has
-//! the threads.
+//! the threads, `trust.rs` the certificates that commands trust.
 //!
 //! Invariants: no secret is printed except those that the user requested and the published
 //! development key. With `--json` each line of output is one JSON value. Warnings and errors go to
@@ -31,6 +32,7 @@ mod completions;
 mod disk;
 mod error;
 mod fault;
+mod files;
 mod health;
 mod key;
 mod man;
@@ -41,7 +43,9 @@ mod runtime;
 mod sas;
 mod scope;
 mod serve;
+mod status;
 mod trace;
+mod trust;
 mod user;
 mod variables;
 

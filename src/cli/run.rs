@@ -15,6 +15,11 @@ use super::completions;
 use super::disk;
 use super::error::CliError;
 use super::fault;
+use super::files::cat::cat;
+use super::files::cp::cp;
+use super::files::ls::ls;
+use super::files::rm::rm;
+use super::files::stat::stat;
 use super::health;
 use super::key;
 use super::man;
@@ -24,6 +29,7 @@ use super::runtime::block_on;
 use super::sas;
 use super::scope;
 use super::serve;
+use super::status;
 use super::trace;
 use super::user;
 
@@ -39,7 +45,13 @@ pub fn run(cli: Cli) -> Result<i32, CliError> {
         Command::Check(args) => check::run(&args),
         Command::Keygen => run_keygen(),
         Command::Sas(args) => sas::run(&args),
+        Command::Ls(args) => Ok(block_on(ls(&args))?.map(|()| 0)?),
+        Command::Cp(args) => Ok(block_on(cp(&args))?.map(|()| 0)?),
+        Command::Rm(args) => Ok(block_on(rm(&args))?.map(|()| 0)?),
+        Command::Cat(args) => Ok(block_on(cat(&args))?.map(|()| 0)?),
+        Command::Stat(args) => Ok(block_on(stat(&args))?.map(|()| 0)?),
         Command::Health(args) => health::run(&args),
+        Command::Status(args) => block_on(status::status(&args))?,
         Command::Account(command) => block_on(account::account(&command))?.map(|()| 0),
         Command::User(command) => block_on(user::user(&command))?.map(|()| 0),
         Command::Scope(command) => block_on(scope::scope(&command))?.map(|()| 0),

@@ -85,13 +85,18 @@ fn shown(text: &str) -> String {
     };
     let parts = [Some(&line.account), line.container.as_ref(), line.blob.as_ref()];
     let path: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
+    let user = line.user.as_ref().map_or_else(String::new, |user| format!(" user {user}"));
+    let fault = line.fault.as_ref().map_or_else(String::new, |kind| format!(" FAULT {kind}"));
     format!(
-        "{} {:3} {:7} {:24} {:9.3} ms  in {:<9} out {:<9} {}  {} {} {}\n",
+        "{} {:3} {:7} {:24} {:9.3} ms (admission {:.3}, body {:.3})  in {:<9} out {:<9} {}  {} {} {} \
+         from {}{user}{fault}\n",
         line.time.get(11..23).unwrap_or(&line.time),
         line.status,
         line.method,
         line.operation,
         line.ms,
+        line.admission_ms.unwrap_or(0.0),
+        line.body_ms,
         line.bytes_in,
         line.bytes_out,
         // A name may contain control characters, which a terminal must not get.
@@ -99,6 +104,7 @@ fn shown(text: &str) -> String {
         line.code.as_deref().unwrap_or("-"),
         line.request_id,
         line.client_request_id.as_deref().unwrap_or("-").escape_debug(),
+        line.client,
     )
 }
 
@@ -113,11 +119,13 @@ mod tests {
             "time": "2026-11-21T08:00:00.123Z", "method": "PUT", "operation": "PutBlob", "account": "acct",
             "container": "c", "blob": "a\u{1b}[31m\nb", "status": 503, "code": "ServerBusy", "ms": 1.25,
             "bytes_in": 7, "bytes_out": 9, "client": "127.0.0.1:1", "client_request_id": null,
-            "request_id": "r", "scheme": "http",
+            "request_id": "r", "scheme": "http", "fault": "busy", "admission_ms": 0.25, "body_ms": 0.5,
         });
         let text = shown(&line.to_string());
         assert!(text.starts_with("08:00:00.123 503 PUT "), "{text}");
         assert!(text.contains(r"acct/c/a\u{1b}[31m\nb  ServerBusy r -"), "{text}");
+        assert!(text.contains(" 1.250 ms (admission 0.250, body 0.500) "), "{text}");
+        assert!(text.ends_with(" from 127.0.0.1:1 FAULT busy\n"), "{text}");
         assert_eq!(text.matches('\n').count(), 1);
         assert!(shown(r#"{"lost":12}"#).contains("12 requests not shown"));
     }

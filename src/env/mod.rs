@@ -9,7 +9,8 @@
 //! | [`Tasks`] | `tasks.rs`: counts panics, starts tasks again | the same, on one thread |
 //! | [`net`] | TCP | in-memory pipes |
 //!
-//! `system.rs` has what Unix systems and Windows do differently.
+//! `user_files.rs` has the files that commands copy, `system.rs` what Unix systems and Windows do
+//! differently.
 
 mod boxed;
 pub mod clock;
@@ -30,6 +31,7 @@ pub mod rand;
 pub mod stdout;
 mod system;
 pub mod tasks;
+pub mod user_files;
 mod waits;
 
 pub use boxed::boxed;

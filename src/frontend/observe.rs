@@ -64,6 +64,8 @@ pub(super) struct RequestContext {
     pub(super) traffic: Option<Arc<Traffic>>,
     /// The user that sends it, once the request was admitted.
     pub(super) user: Option<Arc<User>>,
+    /// How long its admission took, while there are watchers of live requests.
+    pub(super) admission: Option<Duration>,
 }
 
 impl RequestContext {
@@ -79,6 +81,23 @@ impl RequestContext {
             pass: None,
             traffic: None,
             user: None,
+            admission: None,
+        }
+    }
+
+    /// The request with its answer, for a trace.
+    pub(super) fn exchange<'a>(
+        &'a self,
+        request: Traced,
+        answer: Option<&'a Response<ResponseBody>>,
+    ) -> Exchange<'a> {
+        Exchange {
+            request,
+            admission: self.admission,
+            fault: self.fault.map(|fault| fault.kind),
+            answer,
+            user: self.user.as_deref(),
+            meant: self.meant.as_ref(),
         }
     }
 
@@ -87,15 +106,28 @@ impl RequestContext {
     }
 }
 
-/// A request and its answer, as a trace shows them.
+/// What is measured of a request for a trace.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Exchange<'a> {
+pub(super) struct Traced {
     /// When the request arrived.
     pub(super) arrived: Timestamp,
     /// How long it took until the head of its answer.
     pub(super) took: Duration,
     /// Bytes of its body that were read.
     pub(super) bytes_in: u64,
+    /// How long bytes of its body were waited for.
+    pub(super) body_wait: Duration,
+}
+
+/// A request and its answer, as a trace shows them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Exchange<'a> {
+    /// What was measured.
+    pub(super) request: Traced,
+    /// How long its admission took, if it was admitted.
+    pub(super) admission: Option<Duration>,
+    /// The kind of fault that the fault dial injected.
+    pub(super) fault: Option<FaultKind>,
     /// The answer; `None` when the fault dial cuts the connection.
     pub(super) answer: Option<&'a Response<ResponseBody>>,
     /// The user that sent it, if it is one of the account.
@@ -154,6 +186,12 @@ impl FrontEnd {
         }
     }
 
+    /// The time since `begun`, while there are watchers of live requests.
+    pub(super) fn trace_stage(&self, begun: Duration) -> Option<Duration> {
+        let now = || self.env.clock.monotonic().saturating_sub(begun);
+        self.trace.is_watched().then(now)
+    }
+
     /// Sends the request's line to the watchers of live requests. The caller has checked that there
     /// are watchers.
     pub(super) fn send_trace_line(
@@ -162,7 +200,8 @@ impl FrontEnd {
         operation: &'static str,
         exchange: Exchange<'_>,
     ) {
-        let Exchange { arrived, took, bytes_in, answer, user, meant } = exchange;
+        let Exchange { request, admission, fault, answer, user, meant } = exchange;
+        let Traced { arrived, took, bytes_in, body_wait } = request;
         let Arrival { dialect, head, peer } = arrival;
         let address = arrival.address();
         let headers = answer.map(Response::headers);
@@ -184,7 +223,10 @@ impl FrontEnd {
                 .map(|name| BlobName::as_str(name).to_owned()),
             status: answer.map_or(0, |response| response.status().as_u16()),
             code: code.map(str::to_owned),
-            ms: (took.as_secs_f64() * 1e6).round() / 1e3,
+            fault: fault.map(|kind| kind.word().to_owned()),
+            ms: milliseconds(took),
+            admission_ms: admission.map(milliseconds),
+            body_ms: milliseconds(body_wait),
             bytes_in,
             bytes_out: answer.map_or(0, |r| r.body().size_hint().lower()),
             client: peer.address.to_string(),
@@ -193,6 +235,11 @@ impl FrontEnd {
             scheme: peer.scheme().to_owned(),
         });
     }
+}
+
+/// Milliseconds with three digits behind the point.
+fn milliseconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
 }
 
 /// A body that is sent at the rate of a fault.

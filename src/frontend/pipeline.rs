@@ -36,8 +36,8 @@ use crate::frontend::dispatch::check_before_document;
 use crate::frontend::dispatch::dispatch;
 use crate::frontend::ingest::read_document;
 use crate::frontend::observe::ConnectionAborted;
-use crate::frontend::observe::Exchange;
 use crate::frontend::observe::RequestContext;
+use crate::frontend::observe::Traced;
 use crate::frontend::ops::Answer;
 use crate::frontend::ops::Answered;
 use crate::frontend::source::Requester;
@@ -172,9 +172,9 @@ impl FrontEnd {
         }
         let response = response.map(|response| noting(response, &mut context));
         if self.trace.is_watched() {
-            let (bytes_in, answer) = (body.received(), response.as_ref().ok());
-            let (user, meant) = (context.user.as_deref(), context.meant.as_ref());
-            let exchange = Exchange { arrived, took, bytes_in, answer, user, meant };
+            let request =
+                Traced { arrived, took, bytes_in: body.received(), body_wait: body.waited() };
+            let exchange = context.exchange(request, response.as_ref().ok());
             self.send_trace_line(arrival, context.operation, exchange);
         }
         response
@@ -272,6 +272,7 @@ impl FrontEnd {
             pass,
         } = admit(self, arrival, notes).await?;
         context.authenticated = authenticated;
+        context.admission = self.trace_stage(begun);
         if let Some(pass) = &pass {
             body.admitted(pass.account());
         }
@@ -338,9 +339,10 @@ impl FrontEnd {
         }
         if self.trace.is_watched() {
             let took = self.env.clock.monotonic().saturating_sub(begun);
-            let (answer, user, meant) = (Some(&response), None, None);
-            let exchange = Exchange { arrived, took, bytes_in: 0, answer, user, meant };
-            self.send_trace_line(arrival, RequestContext::nothing().operation, exchange);
+            let nothing = RequestContext::nothing();
+            let request = Traced { arrived, took, bytes_in: 0, body_wait: Duration::ZERO };
+            let exchange = nothing.exchange(request, Some(&response));
+            self.send_trace_line(arrival, nothing.operation, exchange);
         }
         response
     }

@@ -40,8 +40,18 @@ pub struct TraceLine {
     pub status: u16,
     /// The error code.
     pub code: Option<String>,
+    /// The kind of the fault that the fault dial injected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
     /// From the request's head to the answer's head, milliseconds.
     pub ms: f64,
+    /// Of that: until the request was admitted, its sender identified and its head parsed. None if
+    /// it was not admitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admission_ms: Option<f64>,
+    /// Of that: waiting for bytes of the request's body.
+    #[serde(default)]
+    pub body_ms: f64,
     /// Bytes of the request's body that were read.
     pub bytes_in: u64,
     /// Bytes of the answer's body.
@@ -190,7 +200,10 @@ mod tests {
             blob: None,
             status,
             code: None,
+            fault: None,
             ms,
+            admission_ms: None,
+            body_ms: 0.0,
             bytes_in: 0,
             bytes_out: 0,
             client: "127.0.0.1:1".to_owned(),

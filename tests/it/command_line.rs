@@ -208,6 +208,30 @@ fn mistyped_filters_are_refused_before_anything_is_sent() {
 }
 
 #[test]
+fn commands_for_files_are_refused_before_anything_is_sent() {
+    for (arguments, expected) in [
+        (&["cp", "a", "b"][..], &["by://CONTAINER/BLOB"][..]),
+        (&["cp", "by://box", "here"], &["--recursive"]),
+        (&["cp", "by://box/a", "by://box/b", "-", "--json"], &["--json"]),
+        (&["cp", "a", "by://box", "--block-size", "5GiB"], &["--block-size", "4000MiB"]),
+        (&["cp", "a", "by://BOX/a"], &["`BOX`"]),
+        (&["ls", "local"], &["local path", "by://"]),
+        (&["ls", "s3://box"], &["s3://", "by://"]),
+        (&["cat", "http://127.0.0.1:1/acct/box/a?secret=x"], &["shared access signature"]),
+        (&["cat", "by://box/a", "--range", "9-1"], &["9-1", "FIRST-LAST"]),
+        (&["rm", "by://box"], &["--recursive --container"]),
+        (&["rm", "by://box", "--container"], &["--recursive"]),
+        (&["stat", "by://"], &["names no container"]),
+        (&["ls", "--account", "other"], &["NAME:BASE64KEY"]),
+        (&["ls", "--connection-string", "AccountName=x"], &["connection string"]),
+    ] {
+        let output = run(&[arguments, &["--retries", "0"]].concat());
+        refused(&output, 2, expected);
+        assert!(!words(&output).contains("secret"), "{}", words(&output));
+    }
+}
+
+#[test]
 fn process_that_has_the_store_is_named() {
     let data = Data::new();
     let folder = text(data.path());

@@ -163,6 +163,7 @@ def trace_and_faults(server, account, key, authority, verdicts):
     watch.wait(30)
     busy = [line for line in lines if line["status"] == 503]
     verdicts.check("trace shows every struck request", len(busy) == 2 * runs[0].count(503), found=f"{len(busy)} lines")
+    verdicts.check("trace names the fault of each", all(line["fault"] == "busy" and line["admission_ms"] > 0 for line in busy))
     verdicts.check("trace shows only what was asked for", {line["operation"] for line in lines} == {"PutBlob"})
     seen = lines[0]
     verdicts.check("a line has account, container, blob, scheme",

@@ -33,7 +33,8 @@ READY_SECONDS = 60
 # What is run when a line starts with it; `az` needs an installation of its own.
 PROGRAMS = ("rclone", "curl", "azcopy")
 # Commands to a running server that end by themselves.
-COMMANDS = ("blockyard account", "blockyard user", "blockyard fault", "blockyard partitions list")
+COMMANDS = ("blockyard account", "blockyard user", "blockyard fault", "blockyard partitions list", "blockyard status", "blockyard cp",
+            "blockyard ls", "blockyard cat")
 # The principal that the README gives a role, and the group.
 READER, EDITORS = "5f0c...", "editors"
 

@@ -126,11 +126,46 @@ impl AdminClient {
         serde_json::from_slice(&bytes).map_err(|error| self.no_answer(&error))
     }
 
+    /// Reads a page of text, which the node may send with any status. The first value is whether
+    /// the status is a success.
+    ///
+    /// # Errors
+    /// [`ClientError::NoAnswer`].
+    pub(crate) async fn text(&self, path: &str) -> Result<(bool, String), ClientError> {
+        let response = self.ask(Method::GET, path, None).await?;
+        let is_success = response.status().is_success();
+        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
+        let bytes = body.map_err(|error| self.no_answer(&error))?.to_bytes();
+        Ok((is_success, String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
     /// Sends a command and returns the answer's body as a stream.
     ///
     /// # Errors
     /// [`ClientError`].
     pub(crate) async fn open(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Response<Incoming>, ClientError> {
+        let response = self.ask(method, path, body).await?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status();
+        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
+        let bytes = body.map_err(|error| self.no_answer(&error))?.to_bytes();
+        let told: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let text = |name: &str| told["error"][name].as_str().map(str::to_owned);
+        Err(ClientError::Refused {
+            code: text("code").unwrap_or_else(|| status.as_u16().to_string()),
+            message: text("message").unwrap_or_else(|| format!("the node answers {status}")),
+        })
+    }
+
+    /// Sends a request and returns the answer, whatever its status is.
+    async fn ask(
         &self,
         method: Method,
         path: &str,
@@ -146,19 +181,7 @@ impl AdminClient {
             .body(Full::new(body))
             .map_err(|error| self.no_answer(&error))?;
         let answered = tokio::time::timeout(PATIENCE, self.send(request)).await;
-        let response = answered.map_err(|error| self.no_answer(&error))??;
-        if response.status().is_success() {
-            return Ok(response);
-        }
-        let status = response.status();
-        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
-        let bytes = body.map_err(|error| self.no_answer(&error))?.to_bytes();
-        let told: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-        let text = |name: &str| told["error"][name].as_str().map(str::to_owned);
-        Err(ClientError::Refused {
-            code: text("code").unwrap_or_else(|| status.as_u16().to_string()),
-            message: text("message").unwrap_or_else(|| format!("the node answers {status}")),
-        })
+        answered.map_err(|error| self.no_answer(&error))?
     }
 
     async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, ClientError> {

@@ -4,16 +4,10 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::ClientConfig;
-use tokio_rustls::rustls::RootCertStore;
-use tokio_rustls::rustls::crypto::ring::default_provider;
-use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
 
 use crate::env::net::Stream;
 use crate::env::net::connect_unix;
@@ -24,6 +18,7 @@ use crate::node::config::reachable;
 use crate::node::tls;
 
 use super::args::AdminPlaceArgs;
+use crate::cli::trust;
 
 /// The admin listener of a running node.
 #[derive(Clone)]
@@ -92,25 +87,8 @@ impl AdminPlace {
 
 /// Trusts the authorities of the machine, and the node's own authority or the given one.
 fn connector(args: &AdminPlaceArgs) -> io::Result<TlsConnector> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     let data = args.data.first().map_or(Path::new(DATA), PathBuf::as_path);
     let own = tls::authority_file(data);
     let authority = args.admin_ca.clone().or_else(|| own.exists().then_some(own));
-    if let Some(path) = authority {
-        let text = std::fs::read_to_string(&path).map_err(|error| {
-            io::Error::new(error.kind(), format!("{}: {error}", path.display()))
-        })?;
-        let found = CertificateDer::pem_slice_iter(text.as_bytes()).filter_map(Result::ok);
-        if roots.add_parsable_certificates(found).0 == 0 {
-            let error = format!("{} holds no certificate in PEM", path.display());
-            return Err(io::Error::new(io::ErrorKind::InvalidData, error));
-        }
-    }
-    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(io::Error::other)?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
+    trust::connector(authority.as_deref())
 }

@@ -109,6 +109,8 @@ pub struct RequestBody {
     /// Set when its next piece is first awaited.
     watch: Option<Watch>,
     received: u64,
+    /// How long bytes of a watched body were waited for.
+    waited: Duration,
     /// Another counter of the received bytes.
     count: Option<Arc<AtomicU64>>,
     /// The minimum rate of the sender.
@@ -180,6 +182,7 @@ impl RequestBody {
             uploads: None,
             watch: None,
             received: 0,
+            waited: Duration::ZERO,
             count: None,
             pace: None,
             env,
@@ -293,6 +296,7 @@ impl RequestBody {
             return Ok(frame);
         }
         self.wait();
+        let begun = self.env.clock.monotonic();
         let patience = self.patience();
         let cut = async {
             match &self.watch {
@@ -309,9 +313,13 @@ impl RequestBody {
         let error = tokio::select! {
             biased;
             () = cut => self.origin.cut(),
-            frame = self.origin.frame() => return Ok(frame),
+            frame = self.origin.frame() => {
+                self.waited += self.env.clock.monotonic().saturating_sub(begun);
+                return Ok(frame);
+            }
             () = late => self.origin.broken(true),
         };
+        self.waited += self.env.clock.monotonic().saturating_sub(begun);
         self.watch = None;
         Err(error)
     }
@@ -357,6 +365,11 @@ impl RequestBody {
     /// `ChecksumMismatch` when it is malformed.
     pub(crate) fn trailer_checksum(&self) -> Result<Option<ChecksumValue>, Refusal> {
         self.decoder.as_ref().map_or(Ok(None), Decoder::trailer_checksum)
+    }
+
+    /// How long bytes of the body were waited for, if it is watched.
+    pub(crate) const fn waited(&self) -> Duration {
+        self.waited
     }
 
     /// Bytes read so far.

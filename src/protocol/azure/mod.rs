@@ -15,7 +15,8 @@
 //!    List.
 //! 5. `render.rs`, `listing.rs`, `words.rs` write heads and XML bodies; `echo.rs` is
 //!    what they repeat of the request; `errors.rs` is the table of codes, statuses and texts.
-//! 6. `structured.rs` decodes and encodes bodies that carry their checksums.
+//! 6. `answers.rs` reads the answers of the service, for commands that are its client.
+//! 7. `structured.rs` decodes and encodes bodies that carry their checksums.
 //!
 //! Invariants: no input makes this module panic; a header that would change durability, retention,
 //! encryption or conditions is never ignored; every error carries a documented code.
@@ -25,6 +26,7 @@
 
 mod acl;
 mod address;
+pub mod answers;
 mod appends;
 mod batch;
 mod blobs;

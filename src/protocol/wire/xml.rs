@@ -1,13 +1,15 @@
 //! A small XML document as a tree: for bodies of a few kilobytes with nested elements.
 //!
-//! No entity is expanded but the predefined five and character references; attributes are checked
-//! and dropped.
+//! No entity is expanded but the predefined five and character references. Attributes are kept as
+//! they stand.
 
 use std::borrow::Cow;
 
 use quick_xml::Reader;
 use quick_xml::events::BytesRef;
+use quick_xml::events::BytesStart;
 use quick_xml::events::Event;
+use quick_xml::events::attributes::Attribute;
 
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
@@ -27,6 +29,8 @@ pub(in crate::protocol) struct Element {
     pub(in crate::protocol) text: String,
     /// The elements inside, in order.
     pub(in crate::protocol) children: Vec<Self>,
+    /// Names and values of its attributes.
+    pub(in crate::protocol) attributes: Vec<(String, String)>,
 }
 
 impl Element {
@@ -114,12 +118,12 @@ pub(in crate::protocol) fn parse_long(
         match event {
             Event::Start(ref tag) | Event::Empty(ref tag) => {
                 count += 1;
-                let broken = tag.attributes().any(|attribute| attribute.is_err());
-                if broken || done.is_some() || open.len() >= DEPTH_MAX || count > elements_max {
+                if done.is_some() || open.len() >= DEPTH_MAX || count > elements_max {
                     return Err(not_xml());
                 }
                 let name: &str = tag.name().into_inner();
-                open.push(Element { name: name.to_owned(), ..Element::default() });
+                let attributes = attributes(tag)?;
+                open.push(Element { name: name.to_owned(), attributes, ..Element::default() });
                 if matches!(event, Event::Empty(_)) {
                     close(&mut open, &mut done)?;
                 }
@@ -141,6 +145,16 @@ pub(in crate::protocol) fn parse_long(
             }
         }
     }
+}
+
+fn attributes(tag: &BytesStart<'_>) -> Result<Vec<(String, String)>, Refusal> {
+    let pair = |found: Result<Attribute<'_>, _>| {
+        let found = found.map_err(|_| not_xml())?;
+        let name: &str = found.key.into_inner();
+        let value: &str = found.value.as_ref();
+        Ok((name.to_owned(), value.to_owned()))
+    };
+    tag.attributes().map(pair).collect()
 }
 
 fn close(open: &mut Vec<Element>, done: &mut Option<Element>) -> Result<(), Refusal> {
@@ -206,6 +220,7 @@ mod tests {
         assert_eq!(found.child_text("B"), Some("a&b<"));
         assert_eq!(found.child_text("C"), Some(""));
         assert_eq!(found.child("D"), None);
+        assert_eq!(found.attributes, [("x".to_owned(), "1".to_owned())]);
         assert!(found.only(&["B", "C"]).is_ok());
         assert_eq!(found.only(&["B"]).unwrap_err().reason, Reason::UnsupportedElement);
     }

@@ -1,0 +1,117 @@
+//! `blockyard ls`: lists containers and blobs.
+
+use std::ffi::OsString;
+
+use clap::Args;
+
+use crate::cli::output::print;
+use crate::protocol::azure::answers::Listed;
+
+use super::connect::ConnectArgs;
+use super::connect::Login;
+use super::error::FilesError;
+use super::listing::Listing;
+use super::place::Place;
+use super::place::Remote;
+use super::service::Service;
+use super::show;
+use super::show::Style;
+
+/// Bytes of lines that are printed together.
+const TOGETHER: usize = 32 << 10;
+
+/// Arguments of `ls`.
+#[derive(Args, Debug)]
+pub struct LsArgs {
+    /// An account, a container, a folder in it or a blob, as a URL or by://CONTAINER/FOLDER
+    #[arg(value_name = "PLACE", default_value = "by://")]
+    pub place: OsString,
+    /// List everything below, not one level
+    #[arg(long, short)]
+    pub recursive: bool,
+    /// Print a JSON object for each container, folder or blob
+    #[arg(long)]
+    pub json: bool,
+    /// The endpoint and the account.
+    #[command(flatten)]
+    pub connect: ConnectArgs,
+}
+
+/// Lines that are printed some at a time.
+#[derive(Default)]
+struct Lines(String);
+
+impl Lines {
+    fn add(&mut self, line: &str) -> Result<(), FilesError> {
+        self.0.push_str(line);
+        if self.0.len() >= TOGETHER { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), FilesError> {
+        let text = std::mem::take(&mut self.0);
+        print(&text).map_err(|error| FilesError::Wrong(error.to_string()))
+    }
+}
+
+/// Runs `blockyard ls`.
+///
+/// # Errors
+/// [`FilesError`].
+pub(in crate::cli) async fn ls(args: &LsArgs) -> Result<(), FilesError> {
+    let login = Login::new(&args.connect)?;
+    let place = Place::parse(&args.place, &login)?.remote()?;
+    let service = Service::new(&args.connect)?;
+    let style = Style::of(args.json);
+    let mut lines = Lines::default();
+    if place.container.is_none() {
+        containers(&service, &place, style, &mut lines).await?;
+    } else {
+        blobs(&service, &place, args.recursive, style, &mut lines).await?;
+    }
+    lines.flush()
+}
+
+async fn containers(
+    service: &Service,
+    place: &Remote,
+    style: Style,
+    lines: &mut Lines,
+) -> Result<(), FilesError> {
+    let mut marker = None;
+    loop {
+        let page = service.list_containers(&place.endpoint, marker.as_deref()).await?;
+        for item in &page.items {
+            lines.add(&show::container(style, item))?;
+        }
+        marker = page.next;
+        if marker.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// What is below a folder, or the blob of that name.
+async fn blobs(
+    service: &Service,
+    place: &Remote,
+    recursive: bool,
+    style: Style,
+    lines: &mut Lines,
+) -> Result<(), FilesError> {
+    let prefix = place.prefix();
+    let mut list = Listing::new(place, prefix.clone(), !recursive);
+    let mut is_empty = true;
+    while let Some(entry) = list.next(service).await? {
+        is_empty = false;
+        lines.add(&match &entry {
+            Listed::Blob(blob) => show::blob(style, blob, &prefix),
+            Listed::Folder(name) => show::folder(style, name, &prefix),
+        })?;
+    }
+    if is_empty && !prefix.is_empty() {
+        let answer = service.properties(place).await?;
+        let blob = super::blobs::facts(&place.name, &answer);
+        lines.add(&show::blob(style, &blob, ""))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! `blockyard ls`, `cp`, `rm`, `cat` and `stat`: commands that are clients of a blob service, this
+//! one or another.
+//!
+//! The main path of a copy: `cp.rs` reads the arguments, whose places `place.rs` tells apart:
+//! `connect.rs` knows account and endpoint, `url.rs` takes URLs apart. `plan.rs` decides what each
+//! source means, `work.rs` finds the files (`walk.rs`) and blobs (`listing.rs`) one after the
+//! other, and `upload.rs`, `download.rs` and `transfer.rs` copy each. `copying.rs` has what they
+//! share, `meter.rs` counts.
+//!
+//! Below them: `blobs.rs` has the operations of the service, `service.rs` signs requests and sends
+//! them again, `http.rs` keeps the connections, `endpoint.rs` writes URLs. `names.rs` holds names
+//! of blobs and of files against each other, `blocks.rs` recognises blocks that are there already,
+//! `note.rs` the pieces of an unfinished download, `same.rs` what needs no copy.
+//!
+//! Invariants: a name that the server sends never leads out of the target folder. A file or blob at
+//! the target is replaced in one step, by all bytes of one state of its source. Bytes are taken
+//! over from an earlier run only if their digest is known to be the same. A request that was
+//! refused is sent again only if it can succeed later. No key and no signature is printed.
+
+mod blobs;
+mod blocks;
+pub(super) mod cat;
+mod connect;
+mod content_type;
+mod copying;
+pub(super) mod cp;
+mod download;
+mod endpoint;
+pub(super) mod error;
+mod http;
+mod listing;
+pub(super) mod ls;
+mod meter;
+mod names;
+mod note;
+mod place;
+mod plan;
+pub(super) mod rm;
+mod same;
+mod service;
+mod show;
+pub(super) mod stat;
+mod transfer;
+mod upload;
+mod url;
+mod walk;
+mod work;

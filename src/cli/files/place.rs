@@ -1,0 +1,217 @@
+//! What the arguments of commands name: standard input or output, a local path, or something of a
+//! blob service.
+
+use std::ffi::OsStr;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use percent_encoding::percent_decode_str;
+
+use crate::types::ContainerName;
+
+use super::connect::Login;
+use super::endpoint::Endpoint;
+use super::error::FilesError;
+use super::url::Url;
+
+/// The short form.
+const SHORT: &str = "by://";
+
+/// What an argument names.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    /// `-`.
+    Standard,
+    /// A local path.
+    Local(PathBuf),
+    /// An account, container, blob or the beginning of names.
+    Remote(Remote),
+}
+
+/// An account, a container, or names in it.
+#[derive(Clone, Debug)]
+pub(super) struct Remote {
+    pub(super) endpoint: Arc<Endpoint>,
+    /// None for the whole account.
+    pub(super) container: Option<String>,
+    /// The name of a blob or of a folder of them; empty for the whole container.
+    pub(super) name: String,
+}
+
+impl Place {
+    /// Reads an argument. A local path is one that has no scheme.
+    ///
+    /// # Errors
+    /// [`FilesError`].
+    pub(super) fn parse(text: &OsStr, login: &Login) -> Result<Self, FilesError> {
+        // URLs are text. What is no text is a path.
+        let Some(words) = text.to_str() else { return Ok(Self::Local(text.into())) };
+        if words == "-" {
+            return Ok(Self::Standard);
+        }
+        if let Some(rest) = words.strip_prefix(SHORT) {
+            return short(rest, login).map(Self::Remote);
+        }
+        match scheme(words) {
+            None => Ok(Self::Local(text.into())),
+            Some("http" | "https") => of_url(words, login).map(Self::Remote),
+            Some(scheme) => Err(FilesError::Scheme(scheme.to_owned())),
+        }
+    }
+
+    /// Something of a blob service.
+    ///
+    /// # Errors
+    /// [`FilesError::Local`], [`FilesError::Usage`].
+    pub(super) fn remote(self) -> Result<Remote, FilesError> {
+        match self {
+            Self::Remote(remote) => Ok(remote),
+            Self::Local(path) => Err(FilesError::Local(path)),
+            Self::Standard => Err(FilesError::Usage("- is only for cp".to_owned())),
+        }
+    }
+}
+
+/// The word before `://`.
+fn scheme(text: &str) -> Option<&str> {
+    let (scheme, _) = text.split_once("://")?;
+    let first = scheme.chars().next()?.is_ascii_alphabetic();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    (first && scheme.chars().all(plain)).then_some(scheme)
+}
+
+/// `CONTAINER/NAME`, taken literally: nothing in it is decoded.
+fn short(rest: &str, login: &Login) -> Result<Remote, FilesError> {
+    let (container, name) = rest.split_once('/').unwrap_or((rest, ""));
+    remote(login.endpoint(), container, name.to_owned())
+}
+
+fn of_url(text: &str, login: &Login) -> Result<Remote, FilesError> {
+    let url = Url::parse(text)?;
+    let (endpoint, rest) = login.endpoint_of(&url)?;
+    let rest = rest.trim_start_matches('/');
+    let (container, name) = rest.split_once('/').unwrap_or((rest, ""));
+    let decoded = |part| percent_decode_str(part).decode_utf8();
+    let (container, name) = (decoded(container), decoded(name));
+    let (Ok(container), Ok(name)) = (container, name) else {
+        return Err(url.refused("it is not UTF-8"));
+    };
+    remote(endpoint, &container, name.into_owned())
+}
+
+fn remote(endpoint: Endpoint, container: &str, name: String) -> Result<Remote, FilesError> {
+    if container.is_empty() && name.is_empty() {
+        return Ok(Remote { endpoint: Arc::new(endpoint), container: None, name });
+    }
+    let known = ContainerName::new(container);
+    known.map_err(|_| FilesError::Container(container.to_owned()))?;
+    Ok(Remote { endpoint: Arc::new(endpoint), container: Some(container.to_owned()), name })
+}
+
+impl Remote {
+    /// Its container.
+    ///
+    /// # Errors
+    /// [`FilesError::Usage`] for a whole account.
+    pub(super) fn container(&self) -> Result<&str, FilesError> {
+        let missing = || FilesError::Usage(format!("{} names no container", self.url()));
+        self.container.as_deref().ok_or_else(missing)
+    }
+
+    /// Its URL, without a signature.
+    pub(super) fn url(&self) -> String {
+        let name = Some(self.name.as_str()).filter(|name| !name.is_empty());
+        self.endpoint.url(self.container.as_deref(), name)
+    }
+
+    /// A blob beside this name, in the same container.
+    pub(super) fn with(&self, name: String) -> Self {
+        Self { name, ..self.clone() }
+    }
+
+    /// What names of blobs in this folder begin with: empty, or ending in a slash.
+    pub(super) fn prefix(&self) -> String {
+        match self.name.as_str() {
+            "" => String::new(),
+            name if name.ends_with('/') => name.to_owned(),
+            name => format!("{name}/"),
+        }
+    }
+}
+
+/// Reads several arguments.
+///
+/// # Errors
+/// [`FilesError`].
+pub(super) fn places(texts: &[OsString], login: &Login) -> Result<Vec<Place>, FilesError> {
+    texts.iter().map(|text| Place::parse(text, login)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::files::connect::ConnectArgs;
+
+    fn login() -> Login {
+        let args = ConnectArgs {
+            endpoint: None,
+            account: None,
+            connection_string: None,
+            ca: None,
+            retries: 0,
+        };
+        Login::new(&args).unwrap()
+    }
+
+    fn remote(text: &str) -> (Option<String>, String) {
+        match Place::parse(OsStr::new(text), &login()).unwrap() {
+            Place::Remote(remote) => (remote.container, remote.name),
+            other @ (Place::Standard | Place::Local(_)) => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn short_form_is_literal_and_urls_are_decoded() {
+        let of = |container: &str, name: &str| (Some(container.to_owned()), name.to_owned());
+        assert_eq!(remote("by://"), (None, String::new()));
+        assert_eq!(remote("by://box"), of("box", ""));
+        assert_eq!(remote("by://box/"), of("box", ""));
+        assert_eq!(remote("by://box/a b%41/#?"), of("box", "a b%41/#?"));
+        let account = "http://127.0.0.1:10000/devstoreaccount1";
+        assert_eq!(remote(account), (None, String::new()));
+        assert_eq!(remote(&format!("{account}/box/a%20b%2541/")), of("box", "a b%41/"));
+        assert_eq!(remote("https://acct.blob.example.org/$root/b"), of("$root", "b"));
+    }
+
+    #[test]
+    fn local_paths_have_no_scheme_and_unknown_schemes_are_refused() {
+        let local =
+            |text: &str| matches!(Place::parse(OsStr::new(text), &login()), Ok(Place::Local(_)));
+        for text in ["a", "a/b", "./by://x", "/by:/x", "by:/box", "C:\\x", "1://x", "a b://c", ".."]
+        {
+            assert!(local(text), "{text}");
+        }
+        assert!(matches!(Place::parse(OsStr::new("-"), &login()), Ok(Place::Standard)));
+        for text in [
+            "s3://box/a",
+            "az://x",
+            "by://BOX/a",
+            "by:///a",
+            "http://h/acct/X_/b",
+            "http://h/acct/box/%FF",
+        ] {
+            let refused = Place::parse(OsStr::new(text), &login()).unwrap_err();
+            assert!(refused.is_of_usage(), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn folders_end_in_a_slash() {
+        let Place::Remote(place) = Place::parse(OsStr::new("by://box/a"), &login()).unwrap() else {
+            panic!("it is remote")
+        };
+        let prefixes = ["", "a", "a/"].map(|name| place.with(name.to_owned()).prefix());
+        assert_eq!(prefixes, ["", "a/", "a/"]);
+    }
+}

@@ -1,0 +1,136 @@
+//! Lines about containers and blobs: in columns on a terminal, with tabs elsewhere.
+
+use std::io::IsTerminal;
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::node::config::Size;
+use crate::protocol::azure::answers::ListedBlob;
+use crate::protocol::azure::answers::ListedContainer;
+use crate::types::Timestamp;
+
+use super::names;
+
+/// How lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    /// A JSON object.
+    Json,
+    /// Columns, rounded sizes, folders in colour.
+    Terminal,
+    /// Exact values with tabs between them.
+    Plain,
+}
+
+impl Style {
+    /// The style of standard output.
+    pub(super) fn of(json: bool) -> Self {
+        match json {
+            true => Self::Json,
+            false if std::io::stdout().is_terminal() => Self::Terminal,
+            false => Self::Plain,
+        }
+    }
+}
+
+/// The line of a container.
+pub(super) fn container(style: Style, container: &ListedContainer) -> String {
+    let ListedContainer { name, modified } = container;
+    match style {
+        Style::Json => line(&json!({ "container": name, "modified": iso(*modified) })),
+        Style::Terminal => format!("{:>9}  {}  \x1b[34m{name}\x1b[0m\n", "", short(*modified)),
+        Style::Plain => {
+            format!("\t{}\t{}\n", iso(*modified).unwrap_or_default(), names::shown(name))
+        }
+    }
+}
+
+/// The line of a folder.
+pub(super) fn folder(style: Style, name: &str, below: &str) -> String {
+    let shown = names::shown(name.strip_prefix(below).unwrap_or(name));
+    match style {
+        Style::Json => line(&json!({ "folder": name })),
+        Style::Terminal => format!("{:>9}  {:19}  \x1b[34m{shown}\x1b[0m\n", "", ""),
+        Style::Plain => format!("\t\t{shown}\n"),
+    }
+}
+
+/// The line of a blob. People see what is behind `below` of its name.
+pub(super) fn blob(style: Style, blob: &ListedBlob, below: &str) -> String {
+    let shown = names::shown(blob.name.strip_prefix(below).unwrap_or(&blob.name));
+    match style {
+        Style::Json => line(&object(blob)),
+        Style::Terminal => {
+            let size = Size::new(blob.size).rounded();
+            format!("{size:>9}  {}  {shown}\n", short(blob.modified))
+        }
+        Style::Plain => {
+            format!("{}\t{}\t{shown}\n", blob.size, iso(blob.modified).unwrap_or_default())
+        }
+    }
+}
+
+/// A blob as JSON.
+pub(super) fn object(blob: &ListedBlob) -> Value {
+    json!({
+        "name": blob.name,
+        "size": blob.size,
+        "modified": iso(blob.modified),
+        "etag": blob.etag.trim_matches('"'),
+        "md5": blob.md5.map(crate::types::Md5::to_base64),
+        "content_type": blob.content_type,
+        "type": blob.kind,
+        "tier": Some(&blob.tier).filter(|tier| !tier.is_empty()),
+    })
+}
+
+fn line(value: &Value) -> String {
+    format!("{value}\n")
+}
+
+/// A time in ISO 8601, without a fraction.
+pub(super) fn iso(time: Option<Timestamp>) -> Option<String> {
+    time.map(Timestamp::to_iso_seconds)
+}
+
+/// A time of 19 characters.
+fn short(time: Option<Timestamp>) -> String {
+    let text = iso(time).unwrap_or_default().replace('T', " ");
+    format!("{:19}", text.trim_end_matches('Z'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed() -> ListedBlob {
+        ListedBlob {
+            name: "in/a\u{1b}[2J".to_owned(),
+            size: 20_480,
+            modified: Timestamp::from_iso("2026-11-21T05:00:00Z"),
+            etag: "\"0x8D\"".to_owned(),
+            ..ListedBlob::default()
+        }
+    }
+
+    #[test]
+    fn blobs_are_shown_in_three_styles_without_control_characters() {
+        let plain = blob(Style::Plain, &listed(), "in/");
+        assert_eq!(plain, "20480\t2026-11-21T05:00:00Z\ta\\u{1b}[2J\n");
+        let shown = blob(Style::Terminal, &listed(), "in/");
+        assert_eq!(shown, "    20KiB  2026-11-21 05:00:00  a\\u{1b}[2J\n");
+        let read: Value = serde_json::from_str(&blob(Style::Json, &listed(), "in/")).unwrap();
+        assert_eq!((&read["name"], &read["etag"]), (&json!("in/a\u{1b}[2J"), &json!("0x8D")));
+        assert_eq!((&read["size"], &read["md5"]), (&json!(20_480), &Value::Null));
+    }
+
+    #[test]
+    fn folders_and_containers_have_no_size() {
+        assert_eq!(folder(Style::Plain, "in/x/", "in/"), "\t\tx/\n");
+        assert!(folder(Style::Terminal, "in/x/", "in/").contains("\x1b[34mx/"));
+        let listed = ListedContainer { name: "box".to_owned(), modified: None };
+        assert_eq!(container(Style::Plain, &listed), "\t\tbox\n");
+        assert!(container(Style::Json, &listed).contains("\"container\":\"box\""));
+    }
+}
