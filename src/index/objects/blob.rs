@@ -28,7 +28,7 @@ use crate::index::objects::revision;
 use crate::index::objects::revision::RevisionOf;
 use crate::index::objects::staged;
 use crate::index::objects::tags;
-use crate::index::objects::tier;
+use crate::index::objects::tier_limits;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
@@ -58,7 +58,7 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutBlob) -> Result<Writ
         return Ok(answer);
     }
     let NewBlob { kind, len, crc64, content } = begin(put.kind, content, put.crc64, eval.now);
-    tier::check_new(put.tier, kind, len)?;
+    tier_limits::check_new(put.tier, kind, len)?;
     let mut record = BlobRecord {
         properties: put.properties.clone(),
         metadata: put.metadata.clone(),

@@ -26,7 +26,7 @@ use crate::index::objects::share;
 use crate::index::objects::staged;
 use crate::index::objects::staged::StagedBlocks;
 use crate::index::objects::tags;
-use crate::index::objects::tier;
+use crate::index::objects::tier_limits;
 use crate::index::objects::values;
 use crate::index::objects::values::Entry;
 use crate::index::objects::values::Layout;
@@ -67,7 +67,7 @@ pub(super) async fn commit(
     guard::replaceable(&commit.guard, before, eval.now)?;
     let under = before.and_then(BlobRecord::under);
     encryption::check_replaced(&commit.guard.encryption, under.as_ref())?;
-    tier::check_new(commit.tier, BlobKind::Block, 0)?;
+    tier_limits::check_new(commit.tier, BlobKind::Block, 0)?;
     if commit.list.len() > BLOCKS_COMMITTED_MAX {
         return Err(Refused::TooManyBlocks.into());
     }

@@ -21,7 +21,7 @@ use crate::index::objects::part_fields::PartFields;
 use crate::index::objects::repeated;
 use crate::index::objects::staged;
 use crate::index::objects::tags;
-use crate::index::objects::tier;
+use crate::index::objects::tier_limits;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
@@ -56,7 +56,7 @@ pub(super) async fn put(eval: &mut Evaluation<'_>, put: &PutCopy) -> Result<Writ
     let total = put.copy.as_ref().map_or(0, |copy| copy.total);
     let pending_pages = put.job.is_some() && matches!(put.kind, BlobKind::Page { .. });
     let len = if pending_pages { total } else { laid.len };
-    tier::check_new(tier, laid.kind, len)?;
+    tier_limits::check_new(tier, laid.kind, len)?;
     let mut record = BlobRecord {
         properties: put.properties.clone(),
         metadata: put.metadata.clone(),

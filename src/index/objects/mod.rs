@@ -8,9 +8,9 @@
 //!    snapshot or version. `revision.rs` finds the one that a request means. `chain.rs`: what
 //!    becomes of a blob that is replaced or deleted, and which version is current. `restorable.rs`:
 //!    what was softly deleted; `undelete.rs` restores it.
-//! 3. Writes become row changes in `blob.rs`, `delete.rs`, `snapshot.rs`, `tier.rs`, `staged.rs`,
-//!    `commit.rs`, `append.rs`, `pages.rs` (with `spans.rs`), `container.rs`,
-//!    `container_deletion.rs` and `settings.rs` (of containers).
+//! 3. Writes become row changes in `blob.rs`, `delete.rs`, `snapshot.rs`, `tier.rs` (with
+//!    `tier_limits.rs`), `staged.rs`, `commit.rs`, `append.rs`, `pages.rs` (with `spans.rs`),
+//!    `container.rs`, `container_deletion.rs` and `settings.rs` (of containers).
 //!    `new_fields.rs`: the tagged fields of a new blob. `layout.rs`: the layout of block lists.
 //!    `garbage.rs`: garbage rows for dropped locations. `upload.rs`: uploads in parts;
 //!    `upload_complete.rs` (with `upload_checksum.rs`) makes a blob of one; `part_range.rs` finds
@@ -83,6 +83,7 @@ mod staged;
 pub(in crate::index) mod sweep;
 pub(in crate::index) mod tags;
 mod tier;
+mod tier_limits;
 mod undelete;
 mod untrusted;
 mod upload;

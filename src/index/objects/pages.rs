@@ -27,7 +27,7 @@ use crate::index::objects::keys::VersionKey;
 use crate::index::objects::lock;
 use crate::index::objects::spans::LayerSpans;
 use crate::index::objects::spans::Placed;
-use crate::index::objects::tier;
+use crate::index::objects::tier_limits;
 use crate::index::objects::values;
 use crate::index::objects::values::BlobContent;
 use crate::index::objects::values::Content;
@@ -114,7 +114,7 @@ pub(super) async fn update(
     };
     let mut rest = None;
     if let Some(len) = update.len {
-        tier::check_len(&blob.record, len)?;
+        tier_limits::check_len(&blob.record, len)?;
         let dropped = len..blob.record.len;
         if !dropped.is_empty() {
             let mut change = Change::new(eval.view, &key, &layers);

@@ -12,9 +12,9 @@ use crate::index::objects::evaluation::Evaluation;
 use crate::index::objects::guard;
 use crate::index::objects::revision;
 use crate::index::objects::revision::RevisionOf;
+use crate::index::objects::tier_limits;
 use crate::index::record::BlobRecord;
 use crate::types::AccessTier;
-use crate::types::BlobKind;
 use crate::types::Rehydration;
 use crate::types::RoutingKey;
 use crate::types::StorageClass;
@@ -28,7 +28,7 @@ pub(super) async fn set(eval: &mut Evaluation<'_>, set: &SetTier) -> Result<Writ
     let mut blob = revision::load(eval.view, &key, of).await?;
     guard::change_beside_lease(&set.guard, &blob.record, eval.now)?;
     guard::not_incremental(&blob.record)?;
-    fits(set.tier, blob.record.kind)?;
+    tier_limits::fits(set.tier, blob.record.kind)?;
     if set.tier.bytes_max().is_some() {
         blob.record.tier = Some(of_page_blob(&blob.record, set.tier, eval.now)?);
         blob.store(eval, &key);
@@ -64,15 +64,6 @@ pub(super) async fn set(eval: &mut Evaluation<'_>, set: &SetTier) -> Result<Writ
     Ok(WriteReply::TierSet { pending })
 }
 
-/// Checks that blobs of a kind may have a tier.
-fn fits(tier: AccessTier, kind: BlobKind) -> Result<(), Refused> {
-    match (kind, tier.bytes_max()) {
-        (BlobKind::Block, None) | (BlobKind::Page { .. }, Some(_)) => Ok(()),
-        (BlobKind::Block | BlobKind::Append { .. }, Some(_))
-        | (BlobKind::Append { .. } | BlobKind::Page { .. }, None) => Err(Refused::TierOfKind),
-    }
-}
-
 /// The tier of a page blob that is given another: it never gets a lower one, and has room for its
 /// content. Source: "Set Blob Tier", "Blob service error codes".
 fn of_page_blob(
@@ -84,29 +75,9 @@ fn of_page_blob(
     if before.is_some_and(|before| before.tier.bytes_max() > tier.bytes_max()) {
         return Err(Refused::LowerTier);
     }
-    check_room(tier, record.len)?;
+    tier_limits::check_room(tier, record.len)?;
     let same = before.filter(|before| before.tier == tier).cloned();
     Ok(same.unwrap_or_else(|| TierState::new(tier, now)))
-}
-
-/// Checks that a blob that is made may have the tier that the request gives it.
-pub(super) fn check_new(tier: Option<AccessTier>, kind: BlobKind, len: u64) -> Result<(), Refused> {
-    let Some(tier) = tier else { return Ok(()) };
-    fits(tier, kind)?;
-    check_room(tier, len)
-}
-
-fn check_room(tier: AccessTier, len: u64) -> Result<(), Refused> {
-    match tier.bytes_max() {
-        Some(max) if len > max => Err(Refused::TierTooSmall),
-        Some(_) | None => Ok(()),
-    }
-}
-
-/// Checks that a page blob may get another length: its tier, if it was given one, has room for it.
-pub(super) fn check_len(record: &BlobRecord, len: u64) -> Result<(), Refused> {
-    let max = record.tier.as_ref().and_then(|tier| tier.tier.bytes_max());
-    if max.is_some_and(|max| len > max) { Err(Refused::BeyondTier) } else { Ok(()) }
 }
 
 /// Forgets S3's storage class, unless it is of the tier before and of the tier after the change.

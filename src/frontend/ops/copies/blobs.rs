@@ -236,8 +236,7 @@ pub(crate) async fn copy(
         None => fields(&facts, pending),
         Some(_) => fields_under_key(front, kind, key),
     };
-    let mut properties = facts.properties;
-    encrypt_md5(&front.env, key, &mut properties);
+    let properties = properties_under(front, key, facts.properties);
     let rehydration = facts.archived.then_some((copy.priority, front.config.rehydration));
     let tier = copy.tier.map(|tier| tier_of_copy(tier, rehydration, now));
     let write = Box::new(PutCopy {
@@ -346,6 +345,15 @@ fn fields(source: &Facts, pending: bool) -> NewBlobFields {
 fn fields_under_key(front: &FrontEnd, kind: BlobKind, key: Option<&CustomerKey>) -> NewBlobFields {
     let content_tag = (kind == BlobKind::Block).then(|| content_tag(front, key));
     NewBlobFields { content_tag, ..NewBlobFields::default() }
+}
+
+fn properties_under(
+    front: &FrontEnd,
+    key: Option<&CustomerKey>,
+    mut properties: BlobProperties,
+) -> BlobProperties {
+    encrypt_md5(&front.env, key, &mut properties);
+    properties
 }
 
 /// An id for a copy.

@@ -46,6 +46,17 @@ fn refused_by_tiers_and_increments() -> [Refused; 6] {
     ]
 }
 
+fn refused_by_pages() -> [Refused; 6] {
+    [
+        Refused::InvalidPages { len: 512 },
+        Refused::SequenceCondition,
+        Refused::SequenceExhausted,
+        Refused::ComparedWithNewer,
+        Refused::ComparedWithNothing,
+        Refused::MadeAnew,
+    ]
+}
+
 pub(in crate::index::api::tests) fn refused() -> Vec<Refused> {
     let leases = [
         LeaseRefusal::NotPresent,
@@ -92,12 +103,6 @@ pub(in crate::index::api::tests) fn refused() -> Vec<Refused> {
         Refused::AppendPosition { len: u64::MAX },
         Refused::LongerThanAllowed,
         Refused::TooManyAppends,
-        Refused::InvalidPages { len: 512 },
-        Refused::SequenceCondition,
-        Refused::SequenceExhausted,
-        Refused::ComparedWithNewer,
-        Refused::ComparedWithNothing,
-        Refused::MadeAnew,
         Refused::TooManyBlocks,
     ];
     let uploads = [
@@ -113,6 +118,7 @@ pub(in crate::index::api::tests) fn refused() -> Vec<Refused> {
     ];
     all.extend(refused_by_locks());
     all.extend(refused_by_tiers_and_increments());
+    all.extend(refused_by_pages());
     all.extend(uploads.map(Refused::Upload));
     all.extend(leases.map(Refused::Lease));
     all.extend(outcomes.map(Refused::Condition));
