@@ -37,7 +37,8 @@ mod shared_key;
 
 pub use action::{Action, Exposure};
 pub(crate) use bearer::{ClaimedKey, claimed_key};
-pub use bearer::{Issuer, KeySet, KeySetError, Principal, RoleMap, read_unsigned, verify_token};
+pub use bearer::{Issuer, KeySet, KeySetError, Principal, RoleMap, verify_token};
+pub use bearer::{read_unsigned, unsigned_issuer};
 pub use canonical::SignedRequest;
 pub use delegator::{Entitlement, Scope, TrustedIssuer};
 pub use error::Error;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use crate::auth::TrustedIssuer;
 use crate::frontend::answers::StallLimits;
 use crate::frontend::dialect::Dialects;
 use crate::frontend::source::Listening;
 use crate::frontend::source::Outside;
 use crate::protocol::KnownHosts;
-use crate::types::AccountName;
 
 /// An upload that brings less in some seconds makes no progress of note, while others need what it
 /// holds. At this rate a body that is held in memory is complete within a minute or so.
@@ -18,9 +18,9 @@ const UPLOAD_NOTE_BYTES: u64 = 64 << 10;
 pub struct FrontEndConfig {
     /// Host names under which accounts with the well-known development key are served.
     pub known_hosts: KnownHosts,
-    /// Accounts for development in which the signatures of bearer tokens are not verified. Default
-    /// none.
-    pub unsigned_tokens: Vec<AccountName>,
+    /// The issuer of unsigned bearer tokens, with the accounts for development in which they are
+    /// taken. Default none.
+    pub unsigned_tokens: Option<TrustedIssuer>,
     /// Whether requests over plain http are refused.
     pub https_only: bool,
     /// The dialects served, and how hosts name accounts in them.

@@ -14,7 +14,9 @@ use crate::admin::Control;
 use crate::admin::Endpoints;
 use crate::admin::PartitionStore;
 use crate::audit_log::AuditLog;
+use crate::auth::TrustedIssuer;
 use crate::auth::UnsealError;
+use crate::auth::unsigned_issuer;
 use crate::capacity::Capacity;
 use crate::coordinator::counter;
 use crate::env::Env;
@@ -42,7 +44,6 @@ use crate::manager::Manager;
 use crate::manager::PolicyConfig;
 use crate::reclaim::ReclaimConfig;
 use crate::telemetry::Registry;
-use crate::types::AccountName;
 
 use super::account_list::AccountList;
 use super::assembly::Assembly;
@@ -362,20 +363,20 @@ struct BlobService {
     stop: CancellationToken,
 }
 
-/// The accounts for development, if the configuration takes unsigned tokens in them.
-fn unsigned_tokens(config: &Config) -> Vec<AccountName> {
+/// The issuer of unsigned tokens, if the configuration takes them in accounts for development.
+fn unsigned_tokens(config: &Config) -> Option<TrustedIssuer> {
     let is_taken = |account: &&AccountConfig| {
         config.development_tokens && (account.is_public() || account.is_for_development())
     };
-    let named = config.accounts.iter().filter(is_taken).map(|account| account.name().clone());
-    let named: Vec<AccountName> = named.collect();
+    let named = config.accounts.iter().filter(is_taken);
+    let named: Vec<String> = named.map(|account| account.name().as_str().to_owned()).collect();
     for account in &named {
         tracing::warn!(
-            %account,
+            account,
             "bearer tokens are taken without a look at their signature (--development-tokens)"
         );
     }
-    named
+    (!named.is_empty()).then(|| unsigned_issuer(named))
 }
 
 fn serve(

@@ -8,6 +8,7 @@ network of its own, so that the program can listen on all addresses and on the d
 
 import base64
 import ctypes
+import datetime
 import fcntl
 import http.client
 import json
@@ -23,7 +24,7 @@ import time
 
 from azure.core.credentials import AccessToken
 from azure.core.exceptions import ClientAuthenticationError
-from azure.storage.blob import BlobServiceClient
+from azure.storage.blob import BlobClient, BlobServiceClient, generate_blob_sas
 
 from lib import cli
 from lib.report import Verdicts
@@ -178,6 +179,17 @@ def accounts(options, scratch, verdicts):
     verdicts.equal("exit code", container.stop(), 0)
 
 
+def delegated():
+    """What a signature reads that was made with a key for somebody with an unsigned token."""
+    service = BlobServiceClient(f"https://127.0.0.1:10000/{NAME}", credential=Unsigned(), connection_verify=False, retry_total=0)
+    start = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(minutes=5)
+    end = start + datetime.timedelta(hours=1)
+    key = service.get_user_delegation_key(start, end)
+    signed = generate_blob_sas(NAME, "of-a-token", "a", user_delegation_key=key, permission="r", start=start, expiry=end)
+    url = f"https://127.0.0.1:10000/{NAME}/of-a-token/a?{signed}"
+    return BlobClient.from_blob_url(url, connection_verify=False, retry_total=0).download_blob().readall()
+
+
 class Unsigned:
     """A credential whose tokens nobody signed."""
 
@@ -211,6 +223,8 @@ def tokens(options, scratch, verdicts):
         verdicts.none(f"--oauth {name}: what did not come", container.wait(LINES, PORTS))
         right = b"hello" if more else "InvalidAuthenticationInfo"
         verdicts.equal(f"--oauth {name}: a token nobody signed", found(Unsigned()), right)
+        if more:
+            verdicts.equal("--oauth basic: a user delegation SAS", delegated(), b"hello")
         for what, claims in wrong.items():
             verdicts.equal(f"--oauth {name}: a token {what}", found(Unsigned(**claims)), "InvalidAuthenticationInfo")
         verdicts.equal(f"--oauth {name}: a warning", "without a look at their signature" in container.text(), bool(more))

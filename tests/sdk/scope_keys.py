@@ -7,6 +7,7 @@ and after it, kill -9 and a restart everything is still read. Copies between sco
 scope of their own. What was written under the name before the scope had a key stays as it is.
 """
 
+import hashlib
 import pathlib
 import subprocess
 
@@ -128,6 +129,30 @@ def write_by_default(written, scope):
     return container
 
 
+def increments(server, written, source, verdicts):
+    """Incremental copies of a page blob with a Content-MD5: within the scope; a copy of the copy goes to another one."""
+    service, signature = written.service, accounts.sas(written.account)
+    disk, md5 = source.get_blob_client("disk"), hashlib.md5(b"disk").digest()
+    disk.set_http_headers(ContentSettings(content_md5=bytearray(md5)))
+    snapshot = disk.create_snapshot(encryption_scope="ours")["snapshot"]
+    default = {"default_encryption_scope": "ours", "prevent_encryption_scope_override": False}
+    service.create_container("increments", container_encryption_scope=default)
+    made = service.get_blob_client("increments", "disk")
+    made.start_copy_from_url(f"{disk.url}?snapshot={snapshot}&{signature}", incremental_copy=True)
+    taken = made.get_blob_properties()["copy"]["destination_snapshot"]
+    there = service.get_blob_client("increments", "disk", snapshot=taken)
+    verdicts.equal("incremental copy: bytes", there.download_blob().readall() == written.blobs[source.container_name, "disk"], True)
+    for target in ("copied-other", "copied-none"):
+        blob = service.get_blob_client(target, "of-an-increment")
+        blob.start_copy_from_url(f"{made.url}?snapshot={taken}&{signature}")
+        written.keep(target, "of-an-increment", written.blobs[source.container_name, "disk"])
+        found = blob.get_blob_properties().content_settings.content_md5
+        verdicts.equal(f"{target}: Content-MD5 of a copy of an incremental copy", found and bytes(found), md5)
+    other = service.get_blob_client("copied-other", "increment")
+    found = refused(lambda: other.start_copy_from_url(f"{disk.url}?snapshot={snapshot}&{signature}", incremental_copy=True))
+    verdicts.equal("an incremental copy into another scope", found, (409, "BlobCustomerSpecifiedEncryptionMismatch"))
+
+
 def copy(server, written, containers, verdicts):
     """Copies within the scope, to another one and to none."""
     source, service = containers[0], written.service
@@ -154,6 +179,7 @@ def copy(server, written, containers, verdicts):
             blob = container.get_blob_client("from-url")
             blob.upload_blob_from_url(f"{source.url}/put-70000?{signature}", encryption_scope=scope)
             written.keep(container.container_name, "from-url", written.blobs[source.container_name, "put-70000"])
+    increments(server, written, containers[0], verdicts)
     client = s3.client(written.account)
     for name in ("put-500", "put-70000", "blocks"):
         client.copy_object(Bucket=containers[1].container_name, Key=f"copy-of-{name}",
@@ -167,7 +193,7 @@ def copy(server, written, containers, verdicts):
     written.keep(containers[1].container_name, "copied-part", written.blobs[source.container_name, "blocks"])
 
 
-def shown(written, container, verdicts):
+def shown(server, written, container, verdicts):
     """What properties and lists show."""
     listed = {blob.name: blob for blob in container.list_blobs()}
     blob = container.get_blob_client("put-70000").get_blob_properties()
@@ -175,6 +201,11 @@ def shown(written, container, verdicts):
     verdicts.check("properties show Content-MD5", bool(md5), found=md5)
     verdicts.equal("a list shows the same Content-MD5", listed["put-70000"].content_settings.content_md5, md5)
     verdicts.equal("a list shows the scope", listed["put-70000"].encryption_scope, "ours")
+    blob = container.get_blob_client("put-4000")
+    md5 = hashlib.md5(b"any").digest()
+    blob.set_http_headers(ContentSettings(content_type="text/z", content_md5=bytearray(md5)))
+    verdicts.equal("a Content-MD5 that is set without the scope", bytes(blob.get_blob_properties().content_settings.content_md5), md5)
+    verdicts.check("is not on the disks in the clear", not on_disk(server.data[0], md5))
     refusals = {
         "an append without the scope": lambda: container.get_blob_client("log").append_block(b"x"),
         "pages without the scope": lambda: container.get_blob_client("disk").upload_page(bytes(PAGE), 0, PAGE),
@@ -193,6 +224,8 @@ def shown(written, container, verdicts):
 def disabled(server, written, containers, verdicts):
     """403 for reads and writes, until it is enabled."""
     account, service, client = written.account.name, written.service, s3.client(written.account)
+    begun = client.create_multipart_upload(Bucket=containers[1].container_name, Key="late")["UploadId"]
+    part = client.upload_part(Bucket=containers[1].container_name, Key="late", UploadId=begun, PartNumber=1, Body=b"late")
     command(server, "scope", "disable", f"{account}/ours")
     container, default = containers
     blob = container.get_blob_client("put-70000")
@@ -206,13 +239,20 @@ def disabled(server, written, containers, verdicts):
         "Append Block": lambda: container.get_blob_client("log").append_block(b"x", encryption_scope="ours"),
         "Set Blob Metadata": lambda: blob.set_blob_metadata({"a": "b"}, encryption_scope="ours"),
         "Snapshot Blob": lambda: blob.create_snapshot(encryption_scope="ours"),
+        "Set Blob Properties": lambda: blob.set_http_headers(ContentSettings(content_type="text/y")),
+        "Append Blob Seal": lambda: container.get_blob_client("log").seal_append_blob(),
+        "Get Block List": lambda: container.get_blob_client("blocks").get_block_list(),
+        "Get Page Ranges": lambda: container.get_blob_client("disk").get_page_ranges(),
+        "a blob of before the key": lambda: service.get_blob_client("before", "labelled").download_blob(),
     }
     for what, call in calls.items():
         found = refused(call)
         verdicts.check(f"disabled: {what}", found and found[0] == 403, 403, found)
     found = refused(lambda: target.start_copy_from_url(url))
     verdicts.check("disabled: as a copy source", found and found[0] == 403, 403, found)
-    for what, call in {"PutObject": lambda: client.put_object(Bucket=default.container_name, Key="new", Body=b"x"),
+    late = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
+    for what, call in {"CompleteMultipartUpload": lambda: client.complete_multipart_upload(
+            Bucket=default.container_name, Key="late", UploadId=begun, MultipartUpload=late), "PutObject": lambda: client.put_object(Bucket=default.container_name, Key="new", Body=b"x"),
                        "GetObject": lambda: client.get_object(Bucket=default.container_name, Key="object-500")}.items():
         verdicts.equal(f"disabled: {what}", refused(call), (403, "AccessDenied"))
     verdicts.check("disabled: the list shows the blob", "put-70000" in [one.name for one in container.list_blobs()])
@@ -254,7 +294,7 @@ def main(options, scratch):
             (409, "BlobCustomerSpecifiedEncryptionMismatch"))
         containers = [write(written, "ours"), write_by_default(written, "ours")]
         verdicts.none("all is read back", written.wrong())
-        shown(written, containers[0], verdicts)
+        shown(server, written, containers[0], verdicts)
         verdicts.none("no file has the plain text", on_disk(scratch / "data"))
         copy(server, written, containers, verdicts)
         verdicts.none("copies are read back", written.wrong())

@@ -17,7 +17,7 @@ mod unsigned;
 pub use keys::{KeySet, KeySetError};
 pub(crate) use token::{ClaimedKey, claimed_key};
 pub use token::{Issuer, Principal, RoleMap, verify_token};
-pub use unsigned::read_unsigned;
+pub use unsigned::{read_unsigned, unsigned_issuer};
 
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,17 @@ use crate::types::Timestamp;
 /// The audience of tokens for Azure Storage, and the id of its application.
 const AUDIENCES: [&str; 2] = ["https://storage.azure.com", "e406a681-f3d4-42a8-90b6-c2b029497af1"];
 
+/// The issuer of all principals of unsigned tokens, whatever issuer they name: with the name of a
+/// trusted one, their user delegation keys would be that issuer's. No issuer has a space in its
+/// name.
+const ISSUER: &str = "unsigned tokens";
+
+/// The issuer of unsigned tokens, which are taken in these accounts.
+#[must_use]
+pub fn unsigned_issuer(accounts: Vec<String>) -> TrustedIssuer {
+    TrustedIssuer { name: ISSUER.to_owned(), accounts }
+}
+
 /// Reads a token for an account: its time and its audience must be right, its signature may be
 /// anything. Its principal is an owner there.
 ///
@@ -29,7 +40,7 @@ pub fn read_unsigned(token: &str, account: &str, now: Timestamp) -> Result<Princ
     }
     let object = text(&claims, "oid").or_else(|| text(&claims, "sub")).unwrap_or(issuer);
     Ok(Principal {
-        issuer: TrustedIssuer { name: issuer.to_owned(), accounts: vec![account.to_owned()] },
+        issuer: unsigned_issuer(vec![account.to_owned()]),
         object: object.to_owned(),
         tenant: text(&claims, "tid").unwrap_or(issuer).to_owned(),
         claimed: Some(Role::Owner),
@@ -75,6 +86,7 @@ mod tests {
         let principal = read(&|_| ()).unwrap();
         assert_eq!((principal.object.as_str(), principal.claimed), ("o", Some(Role::Owner)));
         assert!(principal.issuer.rules("acct") && !principal.issuer.rules("other"));
+        assert_eq!(principal.issuer.name, ISSUER, "not the one that the token names");
         for audience in [AUDIENCES[1], "https://acct.blob.core.windows.net", AUDIENCES[0]] {
             assert!(read(&|claims| claims["aud"] = json!(audience)).is_ok(), "{audience}");
         }

@@ -58,6 +58,12 @@ impl Scopes {
         self.0.is_none()
     }
 
+    /// Whether one of them is disabled.
+    pub(crate) fn has_disabled(&self) -> bool {
+        let mut all = self.0.iter().flat_map(|scopes| scopes.values());
+        all.any(|scope| matches!(scope, Scope::Disabled))
+    }
+
     /// The scope of that name; `None` for one that is a name and nothing else.
     pub(crate) fn get(&self, name: &str) -> Option<&Scope> {
         self.0.as_ref()?.get(name)

@@ -1,6 +1,8 @@
 //! Identifies the sender of an Azure request: the holder of an account key or of a shared access
 //! signature, or the principal of a bearer token.
 
+use std::borrow::Cow;
+
 use http::request::Parts;
 
 use crate::audit_log;
@@ -13,6 +15,7 @@ use crate::auth::SasRequest;
 use crate::auth::Signature;
 use crate::auth::SignedRequest;
 use crate::auth::Signers;
+use crate::auth::TrustedIssuer;
 use crate::auth::is_bound_to_user;
 use crate::frontend::access::admitted::AddressedRequest;
 use crate::frontend::access::caller::Caller;
@@ -56,10 +59,14 @@ pub(super) async fn identify(
             container: address.container.as_ref().map(ContainerName::as_str),
             blob: address.blob.as_ref().map(crate::types::BlobName::as_str),
         };
+        let mut issuers = Cow::Borrowed(front.tokens.trusted());
+        if let Some(unsigned) = &front.config.unsigned_tokens {
+            issuers.to_mut().push(unsigned.clone());
+        }
         let signers = Signers {
             keys: &account.keys,
             delegation: account.delegation.as_ref(),
-            issuers: front.tokens.trusted(),
+            issuers: &issuers,
             scope: scope_of(account, address),
         };
         if let Some(signature) = Signature::verify(&request, &signers).map_err(refused)? {
@@ -109,7 +116,8 @@ async fn principal_in(
     peer: Peer,
 ) -> Result<Principal, Refusal> {
     let verified = principal(front, token, peer).await;
-    if verified.is_ok() || !front.config.unsigned_tokens.contains(&account.name) {
+    let is_taken = |issuer: &TrustedIssuer| issuer.rules(account.name.as_str());
+    if verified.is_ok() || !front.config.unsigned_tokens.as_ref().is_some_and(is_taken) {
         return verified;
     }
     check_private(peer, TOKEN_IS_PRIVATE)?;

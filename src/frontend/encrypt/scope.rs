@@ -12,8 +12,11 @@ use crate::frontend::accounts::Scopes;
 use crate::frontend::encrypt::Decrypting;
 use crate::frontend::errors;
 use crate::frontend::lookup::BlobTarget;
+use crate::frontend::lookup::BlobVersion;
 use crate::frontend::state::FrontEnd;
 use crate::index::BlobRecord;
+use crate::index::Guard;
+use crate::index::ReadBlob;
 use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -57,6 +60,59 @@ pub(crate) fn fill_of_upload(
         precondition.encryption = RequestEncryption::Scope(name.clone());
     }
     fill(account, precondition)
+}
+
+/// Refuses what is under a disabled scope, also under its name alone.
+///
+/// # Errors
+/// `AuthorizationFailure`.
+pub(crate) fn check(account: &Account, under: Option<&Encryption>) -> Result<(), Refusal> {
+    let Some(name) = under.and_then(Encryption::scope) else { return Ok(()) };
+    match account.scopes.get(name) {
+        Some(Scope::Disabled) => Err(disabled(name)),
+        Some(Scope::Enabled(_) | Scope::Sealed) | None => Ok(()),
+    }
+}
+
+/// As [`check`], for an operation that neither reads nor writes content. It looks the blob up only
+/// in accounts with disabled scopes.
+///
+/// # Errors
+/// As [`check`].
+pub(crate) async fn check_blob(
+    front: &FrontEnd,
+    account: &Account,
+    blob: &BlobVersion,
+) -> Result<(), Refusal> {
+    if !account.scopes.has_disabled() {
+        return Ok(());
+    }
+    check(account, under(front, blob).await.as_ref())
+}
+
+/// Puts the key of a blob's scope into what must hold for a change of its properties, which need
+/// not name the scope: a Content-MD5 among them is stored under that key.
+///
+/// # Errors
+/// As [`fill`].
+pub(crate) async fn fill_of_blob(
+    front: &FrontEnd,
+    account: &Account,
+    (blob, precondition): (&BlobVersion, &mut Precondition),
+) -> Result<(), Refusal> {
+    if account.scopes.is_empty() || precondition.encryption != RequestEncryption::Unchecked {
+        return Ok(());
+    }
+    let under = under(front, blob).await;
+    check(account, under.as_ref())?;
+    fill_of_upload(account, under.as_ref(), precondition)
+}
+
+/// What a blob is under; nothing if it cannot be looked up, which the operation itself then tells.
+async fn under(front: &FrontEnd, blob: &BlobVersion) -> Option<Encryption> {
+    let (key, revision, guard) = (blob.key.clone(), blob.revision, Guard::default());
+    let read = ReadBlob { key, revision, guard, range: None, pieces: false };
+    front.rows.router.ask(read).await.ok()?.record.under()
 }
 
 fn key_of(scope: &Scope, name: &str) -> Result<CustomerKey, Refusal> {
@@ -134,6 +190,11 @@ impl Unlocking {
                 Ok(Some(Decrypting::new(&key, &account, &path, not_authentic)))
             }
             (Self::Nothing, Some(Encryption::KeyedScope { name, .. })) => Err(disabled(&name)),
+            (Self::Scopes(locked), Some(Encryption::Scope(name)))
+                if matches!(locked.scopes.get(&name), Some(Scope::Disabled)) =>
+            {
+                Err(disabled(&name))
+            }
             (Self::Key(decrypting), _) => Ok(Some(decrypting)),
             (Self::Nothing | Self::Scopes(_), _) => Ok(None),
         }

@@ -5,6 +5,7 @@ use crate::frontend::commit;
 use crate::frontend::encrypt::Encrypting;
 use crate::frontend::encrypt::claim::with_encryption_header;
 use crate::frontend::encrypt::encrypt_md5;
+use crate::frontend::encrypt::scope;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::facts;
@@ -141,8 +142,10 @@ pub(crate) async fn list(
     blob: BlobTarget<'_>,
     kind: BlockListKind,
 ) -> Result<Reply, Refusal> {
-    let Located { blob: BlobVersion { key, revision }, precondition, .. } =
-        blob.locate(&front.rows).await?;
+    let account = blob.account;
+    let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
+    scope::check_blob(front, account, &blob).await?;
+    let BlobVersion { key, revision } = blob;
     let guard = lookup::guard(precondition);
     let view = front.rows.router.ask(ReadBlockList { key, revision, guard }).await;
     let view = view.map_err(|error| errors::from_index(&error, Subject::Blob))?;

@@ -7,6 +7,7 @@ use crate::frontend::commit;
 use crate::frontend::encrypt::Encrypting;
 use crate::frontend::encrypt::claim::with_encryption_header;
 use crate::frontend::encrypt::encrypt_md5;
+use crate::frontend::encrypt::scope;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::facts;
@@ -166,7 +167,9 @@ pub(crate) async fn set(
     blob: BlobTarget<'_>,
     PropertyChange { mut properties, len, sequence }: PropertyChange,
 ) -> Result<Reply, Refusal> {
-    let Located { blob, precondition, .. } = blob.locate_for_change(&front.rows).await?;
+    let account = blob.account;
+    let Located { blob, mut precondition, .. } = blob.locate_for_change(&front.rows).await?;
+    scope::fill_of_blob(front, account, (&blob, &mut precondition)).await?;
     if let Some(properties) = &mut properties {
         encrypt_md5(&front.env, precondition.encryption.key(), properties);
     }
@@ -209,8 +212,10 @@ pub(crate) async fn ranges(
     blob: BlobTarget<'_>,
     RangeQuery { since, range, marker, max_results }: RangeQuery,
 ) -> Result<Reply, Refusal> {
-    let Located { blob: BlobVersion { key, revision }, precondition, .. } =
-        blob.locate(&front.rows).await?;
+    let account = blob.account;
+    let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
+    scope::check_blob(front, account, &blob).await?;
+    let BlobVersion { key, revision } = blob;
     let limit = usize::try_from(max_results).unwrap_or(usize::MAX).max(1);
     let last = range.and_then(|range| range.within(u64::MAX)).map(|range| range.end - 1);
     let mut from = marker;

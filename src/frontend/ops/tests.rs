@@ -145,7 +145,7 @@ async fn front_over(host: Arc<dyn IndexHost>) -> (FrontEnd, Account) {
         env,
     };
     let config = FrontEndConfig {
-        unsigned_tokens: Vec::new(),
+        unsigned_tokens: None,
         retention_day: Duration::from_secs(86_400),
         known_hosts: KnownHosts::default(),
         https_only: false,

@@ -18,6 +18,7 @@ use crate::frontend::ops::tags::Tagged;
 use crate::frontend::state::FrontEnd;
 use crate::index;
 use crate::index::AbortUpload;
+use crate::index::BlobRecord;
 use crate::index::ListParts;
 use crate::index::PartPage;
 use crate::index::PartView;
@@ -41,7 +42,6 @@ use crate::types::ChecksumValue;
 use crate::types::ContentChecksum;
 use crate::types::Md5;
 use crate::types::PartNumber;
-use crate::types::Tags;
 use crate::types::UploadChecksum;
 use crate::types::UploadId;
 
@@ -184,9 +184,12 @@ pub(crate) async fn complete(
     complete: CompleteUpload,
     memory: DocumentMemory,
 ) -> Result<Reply, Refusal> {
+    let account = blob.account;
     let Located { container, blob, precondition } = blob.locate(&front.rows).await?;
     let upload = complete.upload.id;
-    let tags = tags_of(front, blob.key.clone(), upload).await?;
+    let begun = begun(front, blob.key.clone(), upload).await?;
+    scope::check(account, begun.as_ref().and_then(BlobRecord::under).as_ref())?;
+    let tags = begun.map(|begun| begun.tags).unwrap_or_default();
     let tagged = Tagged::new(&blob.key, &container.name, &tags);
     let parts = complete.parts.into_iter().map(|part| index::NamedPart {
         number: part.number,
@@ -216,13 +219,15 @@ pub(crate) async fn complete(
     }))
 }
 
-/// The tags of an upload; none of one that has ended.
-async fn tags_of(front: &FrontEnd, key: BlobKey, upload: UploadId) -> Result<Tags, Refusal> {
+/// What describes the blob of an upload; `None` for an upload that has ended.
+async fn begun(
+    front: &FrontEnd,
+    key: BlobKey,
+    upload: UploadId,
+) -> Result<Option<BlobRecord>, Refusal> {
     match ask(front, ListParts { key, upload, after: 0, limit: 0 }).await {
-        Ok(page) => Ok(page.record.blob.tags),
-        Err(index::Error::Refused(index::Refused::Upload(UploadRefusal::NotFound))) => {
-            Ok(Tags::default())
-        }
+        Ok(page) => Ok(Some(page.record.blob)),
+        Err(index::Error::Refused(index::Refused::Upload(UploadRefusal::NotFound))) => Ok(None),
         Err(error) => Err(errors::from_index(&error, Subject::Blob)),
     }
 }

@@ -56,10 +56,10 @@ pub(super) async fn put(
         metadata: put.metadata.clone(),
         kind: put.kind,
         copy: put.copy.clone(),
-        encryption: put.guard.encryption.applied(),
         lease,
         ..BlobRecord::after(before, eval.now, len, put.crc64)
     };
+    record.put_under(put.guard.encryption.applied());
     match &old {
         Some(old) => go_on(eval, &key, old, (&mut record, &mut content))?,
         None => begin(eval, &key, put, &mut record).await?,

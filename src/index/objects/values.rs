@@ -226,6 +226,7 @@ pub(in crate::index) fn encode_record<T: Upgrade>(record: &T) -> Bytes {
 
 /// Encodes a blob's main row: the record first, so that HEAD and LIST stop there.
 pub(in crate::index) fn encode_blob(record: &BlobRecord, content: &BlobContent) -> Bytes {
+    debug_assert!(record.has_a_row(), "the key of a scope is among the tagged fields");
     append_content(append(vec![BlobRecord::VERSION], record), content).into()
 }
 
@@ -242,6 +243,7 @@ pub(in crate::index) fn encode_segment(entries: &[Entry]) -> Bytes {
 
 /// Encodes a blob's main row with the content part of an earlier one.
 pub(super) fn encode_blob_raw(record: &BlobRecord, content: &[u8]) -> Bytes {
+    debug_assert!(record.has_a_row(), "the key of a scope is among the tagged fields");
     let mut out = append(vec![BlobRecord::VERSION], record);
     out.extend_from_slice(content);
     out.into()

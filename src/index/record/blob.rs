@@ -279,6 +279,15 @@ impl BlobRecord {
         }
     }
 
+    /// Whether it is as rows are: the key of a scope is among the tagged fields
+    /// ([`Self::put_under`]).
+    pub(in crate::index) const fn has_a_row(&self) -> bool {
+        match &self.encryption {
+            Some(Encryption::KeyedScope { .. }) => false,
+            Some(Encryption::Customer(_) | Encryption::Scope(_)) | None => true,
+        }
+    }
+
     fn is_under_scope_key(&self) -> bool {
         self.fields.as_ref().is_some_and(|fields| fields.scope_key.is_some())
     }

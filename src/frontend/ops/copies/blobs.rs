@@ -347,11 +347,16 @@ fn fields_under_key(front: &FrontEnd, kind: BlobKind, key: Option<&CustomerKey>)
     NewBlobFields { content_tag, ..NewBlobFields::default() }
 }
 
-fn properties_under(
+/// Properties of a copy under this key. An MD5 that is still under the key of the source is left
+/// out.
+pub(super) fn properties_under(
     front: &FrontEnd,
     key: Option<&CustomerKey>,
     mut properties: BlobProperties,
 ) -> BlobProperties {
+    if let ContentMd5::Encrypted(_) = properties.content_md5 {
+        properties.content_md5 = ContentMd5::Absent;
+    }
     encrypt_md5(&front.env, key, &mut properties);
     properties
 }

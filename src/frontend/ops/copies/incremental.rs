@@ -3,13 +3,13 @@
 
 use crate::frontend::commit;
 use crate::frontend::encrypt::claim::with_encryption_header;
-use crate::frontend::encrypt::encrypt_md5;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::lookup;
 use crate::frontend::lookup::BlobTarget;
 use crate::frontend::lookup::Located;
 use crate::frontend::ops::copies::blobs::fresh_id;
+use crate::frontend::ops::copies::blobs::properties_under;
 use crate::frontend::ops::copies::pages;
 use crate::frontend::ops::copies::take;
 use crate::frontend::source;
@@ -72,8 +72,8 @@ pub(crate) async fn copy_increment(
     };
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
-    let Facts { kind, mut properties, metadata, .. } = found.facts();
-    encrypt_md5(&front.env, own_key.as_ref(), &mut properties);
+    let Facts { kind, properties, metadata, .. } = found.facts();
+    let properties = properties_under(front, own_key.as_ref(), properties);
     let write = Box::new(PutCopy {
         key: blob.key,
         guard,
