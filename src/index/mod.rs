@@ -82,4 +82,4 @@ pub use objects::{Objects, upload_marker_before};
 pub use record::{AccountRecord, BlobRecord, ContainerRecord, UploadRecord, UserKey, UserRecord};
 pub use record::{CopyJob, CopyLink, CopyRecord, CopyStatus, Encryption, ListedFields};
 pub use server::{CHILDREN_MAX, ChangeError, Changed, ConsistentCut, CutError, IndexServer};
-pub use server::{ChangeEvent, ChangeKind, LoadReports, PartitionStatus};
+pub use server::{ChangeEvent, ChangeKind, LoadReports, PartitionCounts, PartitionStatus};
