@@ -76,11 +76,22 @@ class Browser:
             raise RuntimeError(f"{method} {path}: {value['error']}: {value['message']}")
         return value
 
+    def _devtools(self, command, **parameters):
+        return self._call("POST", f"/session/{self.session}/goog/cdp/execute", {"cmd": command, "params": parameters})
+
     def prefer(self, scheme):
         """Has the user prefer `light` or `dark`."""
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        self._call("POST", f"/session/{self.session}/goog/cdp/execute",
-                   {"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}})
+        self._devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def screen(self, width, height):
+        """Has a screen of so many pixels, with scroll bars that take no room, as on phones."""
+        self._devtools("Emulation.setScrollbarsHidden", hidden=True)
+        self._devtools("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def whole_page(self, path):
+        """Writes the page as a PNG, with what is below the screen."""
+        made = self._devtools("Page.captureScreenshot", captureBeyondViewport=True)
+        pathlib.Path(path).write_bytes(base64.b64decode(made["data"]))
 
     def open(self, url):
         """Loads a page."""
@@ -99,6 +110,13 @@ class Browser:
     def console(self):
         """What the page wrote to its console since the last call."""
         return self._call("POST", f"/session/{self.session}/se/log", {"type": "browser"})
+
+    def picture(self, selector, path):
+        """Writes the first element of this CSS selector as a PNG."""
+        element = self._call("POST", f"/session/{self.session}/element", {"using": "css selector", "value": selector})
+        (number,) = element.values()
+        made = self._call("GET", f"/session/{self.session}/element/{number}/screenshot")
+        pathlib.Path(path).write_bytes(base64.b64decode(made))
 
     def screenshot(self, path):
         """Writes what is seen as a PNG."""
