@@ -25,13 +25,22 @@ export class Chart extends Component {
       if (event.key === "Escape") this.onLeave();
       if (!way) return;
       event.preventDefault();
-      const from = this.state.cursor || { x: 0.5, y: 1 };
+      const from = this.cursor() || { x: 0.5, y: 1 };
       this.point(from.x + way[0], from.y + way[1]);
     };
   }
 
+  /** An instant is pointed at, not a place: it moves up with the map, and what is told of it stays. */
   point(x, y) {
-    this.setState({ cursor: { x: Math.min(0.9999, Math.max(0, x)), y: Math.min(1, Math.max(0, y)) } });
+    const { start, end } = this.props.model.shown();
+    const time = start + Math.min(1, Math.max(0, y)) * (end - start);
+    this.setState({ cursor: { x: Math.min(0.9999, Math.max(0, x)), time } });
+  }
+
+  /** Where the cursor is on the map now, 0 to 1. */
+  cursor() {
+    const { start, end } = this.props.model.shown(), { cursor } = this.state;
+    return cursor && cursor.time >= start ? { x: cursor.x, y: (cursor.time - start) / (end - start) } : null;
   }
 
   componentDidMount() { this.draw(); }
@@ -39,15 +48,15 @@ export class Chart extends Component {
 
   draw() {
     const { model, kinds } = this.props;
-    this.marks = drawMap(this.map, model, { kinds, cursor: this.state.cursor });
+    this.marks = drawMap(this.map, model, { kinds, cursor: this.cursor() });
     drawHosts(this.hosts, model);
   }
 
   /** What lies under the cursor, in words. */
   told() {
-    const { model } = this.props, { cursor } = this.state;
+    const { model } = this.props, cursor = this.cursor();
     if (!cursor) return "Point at the map, or focus it and use the arrow keys: this line then tells what is there.";
-    const { start, end } = model.shown(), time = start + cursor.y * (end - start), found = model.lookAt(time);
+    const { time } = this.state.cursor, found = model.lookAt(time);
     if (!found) return `${clock(time)} UTC: the history does not reach back so far.`;
     model.axis();
     const at = model.alive(found.look.number).find(one => one.left <= cursor.x && cursor.x < one.right);

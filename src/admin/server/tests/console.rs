@@ -1,7 +1,5 @@
 //! The console: its login by a link, what a session may do, and the lines of the audit log.
 
-use std::time::Duration;
-
 use serde_json::Value;
 use serde_json::json;
 

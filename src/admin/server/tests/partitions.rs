@@ -369,12 +369,12 @@ async fn history_is_kept_without_a_reader_and_told_in_parts() {
         assert_eq!(status, 200, "{told}");
         told
     };
-    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
     both.done("split", json!({ "at": ["photos/raw/m"] })).await;
     for number in 0..20 {
         both.rig.put(&format!("n{number:02}")).await;
     }
-    tokio::time::sleep(std::time::Duration::from_secs(4)).await;
+    tokio::time::sleep(Duration::from_secs(4)).await;
     let all = ask("").await;
     assert_eq!((&all["after"], &all["window_s"], &all["every_s"]), (&Value::Null, &json!(600), &json!(2.0)));
     let looks = all["looks"].as_array().unwrap();
@@ -391,7 +391,7 @@ async fn history_is_kept_without_a_reader_and_told_in_parts() {
 
     let last = looks.last().unwrap()["number"].as_u64().unwrap();
     let names = &all["names"];
-    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
     let part = ask(&format!("?after={last}&names={names}")).await;
     assert_eq!(part["after"], last);
     assert!(!part["looks"].as_array().unwrap().is_empty());
