@@ -99,7 +99,8 @@ impl AdminServer {
         let commands = CommandLog { log: self.state.audit_log.clone(), env: self.env.clone() };
         let (sessions, clock) = (self.state.sessions.clone(), Arc::clone(&self.env.clock));
         let console = Console { sessions, clock, secure: self.tls.is_some() };
-        let routes = routes(self.state, console).layer(from_fn_with_state(commands, audit_log::record));
+        let routes =
+            routes(self.state, console).layer(from_fn_with_state(commands, audit_log::record));
         let (listener, tls, stall) = (self.listener, self.tls, self.stall);
         let (name, plain) = ("admin", false);
         let endpoint = Endpoint { name, listener, tls, plain, routes, stall };

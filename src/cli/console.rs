@@ -41,7 +41,7 @@ pub(super) async fn console(args: &ConsoleArgs) -> Result<(), CliError> {
     let url = format!("{}{path}", base(&place.admin_listen, tls));
     if args.json {
         let link = json!({ "url": url, "expires_s": made["expires_s"] });
-        return Ok(print(&format!("{link}\n"))?);
+        return print(&format!("{link}\n"));
     }
     let mut text = format!("{url}\nOpen it in a browser within a minute. It works once.\n");
     if let AdminAddress::Unix(socket) = &place.admin_listen {
@@ -51,7 +51,7 @@ pub(super) async fn console(args: &ConsoleArgs) -> Result<(), CliError> {
             socket.display()
         );
     }
-    Ok(print(&text)?)
+    print(&text)
 }
 
 /// Where a browser finds the admin listener.

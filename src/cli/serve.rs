@@ -130,8 +130,8 @@ async fn serve(config: Config, announcement: Announcement) -> Result<Ended, CliE
             return Ok(Ended::Cut);
         }
     };
-    // What is printed on a terminal is read now. Elsewhere it may be kept in a log, which others can
-    // read within the minute for which a link works.
+    // What is printed on a terminal is read now. Elsewhere it may be kept in a log, which others
+    // can read within the minute for which a link works.
     let is_seen = std::io::stdout().is_terminal();
     let login = if is_seen { node.login_link() } else { None };
     announce(&config, (&node.serving, login.as_deref()), (clock.as_ref(), &announcement));

@@ -155,8 +155,8 @@ impl Node {
         Ok(Self { serving, env, admin, stop_admin, storage, roles, audit_log })
     }
 
-    /// The path of a new link that logs one browser in to the console, once, within a minute. `None`
-    /// if the operating system returns no random bytes.
+    /// The path of a new link that logs one browser in to the console, once, within a minute.
+    /// `None` if the operating system returns no random bytes.
     #[must_use]
     pub fn login_link(&self) -> Option<String> {
         let made = self.admin.login_link(self.env.clock.as_ref());

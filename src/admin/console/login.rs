@@ -71,7 +71,8 @@ pub(in crate::admin) async fn open(
     note.session("OpenSession", Principal::Console);
     let opened = console.sessions.open(&code, console.now()).map_err(|error| random(&error))?;
     let session = opened.ok_or_else(|| {
-        let text = "this login link was used, or is older than a minute: run `blockyard console` again";
+        let text =
+            "this login link was used, or is older than a minute: run `blockyard console` again";
         Failure::new(StatusCode::FORBIDDEN, "LoginRefused", text)
     })?;
     tracing::info!("a browser was logged in to the console");

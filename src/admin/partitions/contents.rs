@@ -66,7 +66,10 @@ mod tests {
         let first = of(&[(1, 9, "a"), (1, 4, "z")]).numbered(None, 50);
         let names: Vec<&str> = first.containers.iter().map(|(_, name)| name.as_str()).collect();
         assert_eq!(names, ["photos/z", "photos/a"]);
-        assert_eq!(first.containers[0].0.as_ref(), [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 4]);
+        assert_eq!(
+            first.containers[0].0.as_ref(),
+            [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 4]
+        );
         let same = of(&[(1, 4, "z"), (1, 9, "a")]).numbered(Some(&first), 60);
         assert_eq!((first.number, same.number), (50, 50));
         let more = of(&[(1, 4, "z")]).numbered(Some(&same), 40);

@@ -104,7 +104,7 @@ impl HistoryView {
             window_s: WINDOW.as_secs(),
             every_s: part.every.as_secs_f64(),
             after: part.after,
-            stays: part.stays.into_iter().map(|stay| StayView::new(stay, known)).collect(),
+            stays: part.stays.iter().map(|stay| StayView::new(stay, known)).collect(),
             ended: part
                 .ended
                 .into_iter()
@@ -118,7 +118,7 @@ impl HistoryView {
 }
 
 impl StayView {
-    fn new(stay: Stay, known: &dyn Known) -> Self {
+    fn new(stay: &Stay, known: &dyn Known) -> Self {
         let (low, high) = (stay.range.low().as_bytes(), stay.range.high());
         Self {
             number: stay.number,

@@ -97,11 +97,7 @@ impl PartitionStore {
 
     /// The load of the last ten minutes, or what has come since look number `after`; and the
     /// containers, unless they are those that `names` numbers.
-    pub(super) async fn history_view(
-        &self,
-        after: Option<u64>,
-        names: Option<u64>,
-    ) -> HistoryView {
+    pub(super) async fn history_view(&self, after: Option<u64>, names: Option<u64>) -> HistoryView {
         let part = self.load.after(after);
         let ends = part.stays.iter().flat_map(|stay| [Some(stay.range.low()), stay.range.high()]);
         let ends = ends.flatten().map(|end| ContainerKey::of(end.as_bytes()));

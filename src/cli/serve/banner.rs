@@ -352,8 +352,7 @@ mod tests {
         );
         assert!(plain.contains("docs/README.md"), "{plain}");
         let accounts = std::slice::from_ref(&account);
-        let banner =
-            Banner { login: Some("/login#abc"), ..banner("127.0.0.1:10000", accounts) };
+        let banner = Banner { login: Some("/login#abc"), ..banner("127.0.0.1:10000", accounts) };
         let text = banner.text();
         assert!(text.contains("  console            http://127.0.0.1:10080/login#abc\n"), "{text}");
         assert!(text.contains(&format!("works once, within a minute; then {command}")), "{text}");

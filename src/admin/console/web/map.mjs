@@ -124,7 +124,7 @@ function drawChanges({ pen, width, height, ratio, y }, model, kinds) {
     const [left, right] = model.placeOf(change), top = Math.round(y(change.when));
     const a = Math.min(left * width, width - 12 * ratio), b = Math.max(a + 12 * ratio, right * width);
     pen.fillStyle = colourOf(change.kind);
-    pen.fillRect(a, top - ratio / 2, b - a, Math.max(1, ratio));
+    pen.fillRect(a, top, b - a, Math.max(1, Math.round(ratio)));
     const [x, middle] = [(a + b) / 2, Math.min(height - 7 * ratio, Math.max(7 * ratio, top))];
     pen.strokeStyle = style("--paper");
     pen.lineWidth = 4 * ratio;

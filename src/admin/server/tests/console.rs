@@ -46,7 +46,10 @@ async fn a_link_logs_one_browser_in() {
     let (status, head, _) = log_in(&served, &code, "Sec-Fetch-Site: same-origin\r\n").await;
     assert_eq!(status, 204);
     let attributes = "; Path=/; Max-Age=28800; HttpOnly; SameSite=Strict\r\n";
-    assert!(head.contains("set-cookie: blockyard_console_0=") && head.contains(attributes), "{head}");
+    assert!(
+        head.contains("set-cookie: blockyard_console_0=") && head.contains(attributes),
+        "{head}"
+    );
     for used in [code.as_str(), "", "no code"] {
         let (status, head, text) = log_in(&served, used, "").await;
         assert_eq!((status, refusal(&text).as_str()), (403, "LoginRefused"));

@@ -376,7 +376,10 @@ async fn history_is_kept_without_a_reader_and_told_in_parts() {
     }
     tokio::time::sleep(Duration::from_secs(4)).await;
     let all = ask("").await;
-    assert_eq!((&all["after"], &all["window_s"], &all["every_s"]), (&Value::Null, &json!(600), &json!(2.0)));
+    assert_eq!(
+        (&all["after"], &all["window_s"], &all["every_s"]),
+        (&Value::Null, &json!(600), &json!(2.0))
+    );
     let looks = all["looks"].as_array().unwrap();
     assert!(looks.len() >= 3 && all["began"] == looks[0]["at"], "{all}");
     let stays = all["stays"].as_array().unwrap();
@@ -398,6 +401,9 @@ async fn history_is_kept_without_a_reader_and_told_in_parts() {
     assert_eq!((&part["stays"], &part["containers"]), (&json!([]), &Value::Null));
     assert_eq!(both.served.command("GET", "/admin/partitions/history?since=1", "").await.0, 400);
     let list = both.list().await;
-    assert_eq!((&list["changes"][0]["low"], &list["changes"][0]["high"]), (&json!(""), &Value::Null));
+    assert_eq!(
+        (&list["changes"][0]["low"], &list["changes"][0]["high"]),
+        (&json!(""), &Value::Null)
+    );
     both.end().await;
 }
