@@ -18,8 +18,8 @@
 //! the threads.
 //!
 //! Invariants: no secret is printed except those that the user requested, the published development
-//! key, and a login link on a terminal. With `--json` each line of output is one JSON value. Warnings
-//! and errors go to standard error. Only `main.rs` ends the process.
+//! key, and a login link on a terminal. With `--json` each line of output is one JSON value.
+//! Warnings and errors go to standard error. Only `main.rs` ends the process.
 
 mod account;
 mod admin;
