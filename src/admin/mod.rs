@@ -32,8 +32,8 @@
 //! 6. `unserved.rs`: ports of services that are not served, under `blockyard azurite`.
 //!
 //! Invariants: no path outside of `/admin` changes anything but the sessions of the console, or
-//! shows a key or the name of a blob. No path below `/admin` answers without the token; only the list
-//! and the history of partitions also answer a session.
+//! shows a key or the name of a blob. No path below `/admin` answers without the token; only the
+//! list and the history of partitions also answer a session.
 
 #![deny(clippy::indexing_slicing)]
 
