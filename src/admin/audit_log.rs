@@ -11,6 +11,7 @@ use axum::extract::FromRequestParts;
 use axum::extract::Request;
 use axum::extract::State;
 use axum::http::HeaderValue;
+use axum::http::Method;
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
@@ -56,6 +57,7 @@ struct About {
     operation: &'static str,
     account: Option<String>,
     resource: Option<String>,
+    principal: Principal,
     change: Change,
 }
 
@@ -66,6 +68,8 @@ impl Note {
             operation,
             account: Some(name.to_owned()),
             resource: None,
+            // Only callers with the token reach a handler.
+            principal: Principal::AdminToken,
             change: Change { of, detail },
         };
         self.set(about);
@@ -73,8 +77,14 @@ impl Note {
 
     /// A change of something else.
     pub(super) fn thing(&self, of: Thing, operation: &'static str, name: String, detail: Value) {
-        let change = Change { of, detail };
-        self.set(About { operation, account: None, resource: Some(name), change });
+        let (change, principal) = (Change { of, detail }, Principal::AdminToken);
+        self.set(About { operation, account: None, resource: Some(name), principal, change });
+    }
+
+    /// A change of the sessions of the console.
+    pub(super) fn session(&self, operation: &'static str, principal: Principal) {
+        let change = Change { of: Thing::Session, detail: Value::Null };
+        self.set(About { operation, account: None, resource: None, principal, change });
     }
 
     fn set(&self, about: About) {
@@ -180,8 +190,7 @@ impl Draft {
         let took = self.clock.monotonic().saturating_sub(self.begun);
         self.entry.ms = (took.as_secs_f64() * 1e6).round() / 1e3;
         let about = self.note.take()?;
-        // Only callers with the token reach a handler.
-        self.entry.principal = Principal::AdminToken;
+        self.entry.principal = about.principal;
         self.entry.operation = about.operation.into();
         self.entry.account = about.account;
         self.entry.resource = about.resource;
@@ -206,7 +215,8 @@ pub(super) async fn record(
     next: Next,
 ) -> Response {
     let path = request.uri().path();
-    if !path.starts_with("/admin/") {
+    let is_login = request.method() == Method::POST && matches!(path, "/login" | "/logout");
+    if !path.starts_with("/admin/") && !is_login {
         return next.run(request).await;
     }
     let id = id(&commands.env);
@@ -228,7 +238,8 @@ pub(super) async fn record(
         draft.log.change(&draft.entry, &change).await;
     }
     if status.is_success() {
-        draft.entry.principal = Principal::AdminToken;
+        let by_session = response.extensions_mut().remove::<Principal>();
+        draft.entry.principal = by_session.unwrap_or(Principal::AdminToken);
     }
     if let Ok(id) = HeaderValue::from_str(&id.to_string()) {
         response.headers_mut().insert(REQUEST_ID, id);

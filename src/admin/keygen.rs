@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rand::TryRng;
 use rand::rngs::SysError;
 use rand::rngs::SysRng;
@@ -44,6 +45,20 @@ pub(super) fn new_scope_key() -> Result<Zeroizing<[u8; 32]>, SysError> {
     let mut bytes = Zeroizing::new([0; 32]);
     SysRng.try_fill_bytes(&mut *bytes)?;
     Ok(bytes)
+}
+
+/// Random bytes of a login code and of a session of the console.
+const CONSOLE_SECRET_BYTES: usize = 32;
+
+/// A new random login code, or session, of the console: 43 characters that an address and a cookie
+/// can hold; as [`new_key`].
+///
+/// # Errors
+/// As [`new_key`].
+pub(super) fn new_console_secret() -> Result<Zeroizing<String>, SysError> {
+    let mut bytes = Zeroizing::new([0; CONSOLE_SECRET_BYTES]);
+    SysRng.try_fill_bytes(&mut *bytes)?;
+    Ok(Zeroizing::new(URL_SAFE_NO_PAD.encode(*bytes)))
 }
 
 /// A new secret that an account's user delegation keys are derived from, as [`new_key`].

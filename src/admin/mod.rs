@@ -6,9 +6,13 @@
 //! | `/healthz` | 200 as long as the process runs |
 //! | `/readyz` | 200 while requests are served, 503 with the reason while starting and draining |
 //! | `/metrics` | the metrics of all roles in the text format of Prometheus |
-//! | `/partitions` | a page that draws the partition map; the page asks for the token |
+//! | `/` | leads to `/partitions` |
+//! | `/partitions` | the page of the partition map, the first of the console |
+//! | `/login`, `/logout` | exchanges a code of `blockyard console` for a session; ends it |
+//! | `/console/NAME` | what the pages load |
 //! | `/admin/accounts` | accounts, their keys, roles and users |
-//! | `/admin/partitions` | partitions of the index: list, split, merge, move, prepare |
+//! | `/admin/console` | makes a login link |
+//! | `/admin/partitions` | partitions of the index: list, history, split, merge, move, prepare |
 //! | `/admin/disks` | disks: list, drain, remove |
 //! | `/admin/backup` | makes a backup of the running node, and shows its progress |
 //! | `/admin/keys` | master keys: list, rotate |
@@ -24,10 +28,12 @@
 //! 4. The commands: `accounts.rs` and `users.rs` over `account_store.rs` (with keys of
 //!    `keygen.rs`), `trace.rs`, `faults.rs`, `disks.rs`, `backups.rs`, `keys.rs`, `partitions/`.
 //!
-//! 5. `unserved.rs`: ports of services that are not served, under `blockyard azurite`.
+//! 5. `console/`: the pages, their login and their sessions.
+//! 6. `unserved.rs`: ports of services that are not served, under `blockyard azurite`.
 //!
-//! Invariants: no path outside of `/admin` changes anything or shows a key or the name of a blob.
-//! No path below `/admin` answers without the token.
+//! Invariants: no path outside of `/admin` changes anything but the sessions of the console, or
+//! shows a key or the name of a blob. No path below `/admin` answers without the token; only the
+//! list and the history of partitions also answer a session.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -37,6 +43,7 @@ mod answer;
 mod audit_log;
 mod backups;
 mod connections;
+mod console;
 mod controls;
 mod disks;
 mod faults;

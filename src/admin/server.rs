@@ -22,6 +22,7 @@ use axum::routing::post;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceBuilder;
+use tower::limit::GlobalConcurrencyLimitLayer;
 use tower::timeout::error::Elapsed;
 
 use crate::env::Env;
@@ -38,6 +39,11 @@ use super::audit_log::CommandLog;
 use super::backups;
 use super::connections;
 use super::connections::Endpoint;
+use super::console::Console;
+use super::console::access;
+use super::console::access::Readers;
+use super::console::assets;
+use super::console::login;
 use super::disks;
 use super::faults;
 use super::hosts;
@@ -93,7 +99,10 @@ impl AdminServer {
     /// Serves until `stop` fires. Panics do not end it.
     pub fn start(self, stop: CancellationToken) {
         let commands = CommandLog { log: self.state.audit_log.clone(), env: self.env.clone() };
-        let routes = routes(self.state).layer(from_fn_with_state(commands, audit_log::record));
+        let (sessions, clock) = (self.state.sessions.clone(), Arc::clone(&self.env.clock));
+        let console = Console { sessions, clock, secure: self.tls.is_some() };
+        let routes =
+            routes(self.state, console).layer(from_fn_with_state(commands, audit_log::record));
         let (listener, tls, stall) = (self.listener, self.tls, self.stall);
         let (name, plain) = ("admin", false);
         let endpoint = Endpoint { name, listener, tls, plain, routes, stall };
@@ -101,12 +110,18 @@ impl AdminServer {
     }
 }
 
-fn routes(state: AdminState) -> Router {
+fn routes(state: AdminState, console: Console) -> Router {
     let work = Arc::new(Semaphore::new(WORK_MAX));
+    let login = post(login::open).with_state(console.clone());
+    let logout = post(login::close).with_state(console.clone());
     Router::new()
-        .nest("/admin", control(&state))
+        .nest("/admin", control(&state, console))
         .route("/metrics", get(metrics))
-        .route("/partitions", get(partitions::page::show))
+        .route("/", get(assets::root))
+        .route("/partitions", get(assets::partitions))
+        .route("/login", get(assets::login).merge(login))
+        .route("/logout", logout)
+        .route("/console/{*name}", get(assets::named))
         .layer(from_fn_with_state(work, bounded))
         // Not limited: health checks never wait for other requests.
         .route("/healthz", get(async || "ok\n"))
@@ -115,13 +130,30 @@ fn routes(state: AdminState) -> Router {
         .with_state(state)
 }
 
-/// The routes that need the token, with a limit of concurrent commands and a time limit.
-fn control(state: &AdminState) -> Router<AdminState> {
+/// The routes that need the token, with a limit of concurrent commands and a time limit. A session
+/// of the console suffices for what its pages read.
+fn control(state: &AdminState, console: Console) -> Router<AdminState> {
     let limits = ServiceBuilder::new()
         .layer(HandleErrorLayer::new(overrun))
         .load_shed()
-        .concurrency_limit(COMMANDS_MAX)
+        // One limit for all routes.
+        .layer(GlobalConcurrencyLimitLayer::new(COMMANDS_MAX))
         .timeout(COMMAND_TIME_MAX);
+    let readers = Readers { token: state.token, console: console.clone() };
+    let read = Router::new()
+        .route("/partitions", get(partitions::paths::list))
+        .route("/partitions/history", get(partitions::paths::history))
+        .layer(limits.clone())
+        .layer(from_fn_with_state(readers, access::required));
+    let commands = commands()
+        .route("/console", post(login::make).with_state(console))
+        .fallback(no_such_path)
+        .layer(limits)
+        .layer(from_fn_with_state(state.token, token::required));
+    read.merge(commands)
+}
+
+fn commands() -> Router<AdminState> {
     Router::new()
         .route("/accounts", get(accounts::list).post(accounts::create))
         .route(
@@ -145,7 +177,6 @@ fn control(state: &AdminState) -> Router<AdminState> {
         .route("/keys/rotate", post(keys::rotate))
         .route("/faults", get(faults::list).post(faults::set).delete(faults::clear))
         .route("/faults/{id}", delete(faults::clear_one))
-        .route("/partitions", get(partitions::paths::list))
         .route("/partitions/split", post(partitions::paths::split))
         .route("/partitions/merge", post(partitions::paths::merge))
         .route("/partitions/stripe", post(partitions::paths::stripe))
@@ -153,9 +184,6 @@ fn control(state: &AdminState) -> Router<AdminState> {
         .route("/partitions/move", post(partitions::paths::move_to))
         .route("/partitions/prepare", post(partitions::paths::prepare))
         .route("/trace", get(trace::watch))
-        .fallback(no_such_path)
-        .layer(limits)
-        .layer(from_fn_with_state(state.token, token::required))
 }
 
 async fn no_such_path() -> Failure {

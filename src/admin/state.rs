@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::sync::OnceLock;
 
+use rand::rngs::SysError;
+
 use crate::audit_log::AuditLog;
+use crate::env::Clock;
 use crate::frontend::faults::Faults;
 use crate::frontend::trace::Trace;
 use crate::protocol::KnownHosts;
@@ -11,6 +14,8 @@ use crate::telemetry::Registry;
 
 use super::account_store::AccountStore;
 use super::answer::Failure;
+use super::console::Sessions;
+use super::console::login::link;
 use super::controls::BackupControl;
 use super::controls::DiskControl;
 use super::controls::KeyControl;
@@ -52,6 +57,8 @@ pub struct AdminState {
     pub registry: Arc<OnceLock<Registry>>,
     /// Gets a line for each command.
     pub(super) audit_log: AuditLog,
+    /// Browsers that were logged in to the console.
+    pub(super) sessions: Sessions,
 }
 
 impl AdminState {
@@ -61,7 +68,27 @@ impl AdminState {
         let (control, disks, registry) = (Arc::default(), Arc::default(), Arc::default());
         let (backups, keys, known_hosts) = (Arc::default(), Arc::default(), KnownHosts::default());
         let (readiness, audit_log) = (Readiness::default(), AuditLog::default());
-        Self { token, control, disks, backups, keys, readiness, known_hosts, registry, audit_log }
+        let sessions = Sessions::default();
+        Self {
+            token,
+            control,
+            disks,
+            backups,
+            keys,
+            readiness,
+            known_hosts,
+            registry,
+            audit_log,
+            sessions,
+        }
+    }
+
+    /// The path of a new link that logs one browser in to the console, once, within a minute.
+    ///
+    /// # Errors
+    /// The operating system returns no random bytes.
+    pub fn login_link(&self, clock: &dyn Clock) -> Result<String, SysError> {
+        Ok(link(&self.sessions.new_code(clock.monotonic())?))
     }
 
     /// The same with an audit log.

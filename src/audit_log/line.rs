@@ -38,6 +38,8 @@ pub enum Principal {
     Bearer(Subject),
     /// The holder of the admin token.
     AdminToken,
+    /// A browser that was logged in to the console.
+    Console,
     /// The node itself.
     Node {
         /// The task that acts, such as `index balancer`.
@@ -80,6 +82,8 @@ pub enum Thing {
     Disk,
     /// A backup: begun.
     Backup,
+    /// A session of the console: a login link made, a session begun or ended.
+    Session,
 }
 
 /// What was changed.

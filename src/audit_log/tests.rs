@@ -360,6 +360,12 @@ fn changes(time: Timestamp) -> Vec<Vec<u8>> {
     let created = Entry { status: Some(201), ..of_account("CreateAccount") };
     let acl = Entry { status: Some(200), ..blob("SetContainerAcl", Principal::Bearer(subject())) };
     let role = json!({ "kind": "subject", "principal": "8f0c", "role": "reader" });
+    let session = Entry {
+        status: Some(204),
+        resource: None,
+        account: None,
+        ..blob("OpenSession", Principal::Console)
+    };
     let [private, public] = ["private", "blob"].map(|access| json!({ "public_access": access }));
     vec![
         change(blob("CreateContainer", Principal::SharedKey), Thing::Container, private),
@@ -370,6 +376,7 @@ fn changes(time: Timestamp) -> Vec<Vec<u8>> {
         change(admin("ClearFault", "3"), Thing::Fault, Value::Null),
         change(balancer, Thing::PartitionMap, json!({ "ways": 2 })),
         change(admin("DrainDisk", "/data/2"), Thing::Disk, Value::Null),
+        change(session, Thing::Session, Value::Null),
     ]
 }
 

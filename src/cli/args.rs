@@ -9,6 +9,7 @@ use super::backup::BackupArgs;
 use super::backup::RestoreArgs;
 use super::check::CheckArgs;
 use super::completions::CompletionsArgs;
+use super::console::ConsoleArgs;
 use super::disk::DiskCommand;
 use super::fault::FaultCommand;
 use super::files::cat::CatArgs;
@@ -91,6 +92,8 @@ pub enum Command {
     /// Show and rotate the master keys, under which secrets in the store are sealed
     #[command(subcommand)]
     Key(KeyCommand),
+    /// Print a link that logs a browser in to the console of a running node, once
+    Console(ConsoleArgs),
     /// Show the requests to a running node live, one line each
     Trace(TraceArgs),
     /// Make requests to a running node fail on purpose, to test your client

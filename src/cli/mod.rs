@@ -8,9 +8,9 @@
 //! - `azurite.rs` does the same with the flags of Azurite.
 //! - `check.rs`, `backup.rs` with `--stopped`, `restore` and `key.rs` with `--stopped` work on the
 //!   store of a stopped node, with functions of `node`.
-//! - `account.rs`, `partitions.rs`, `disk.rs`, `key.rs`, `backup.rs`, `trace.rs` and `fault.rs`
-//!   send requests to the admin listener of a running node through `admin/`. `health.rs` asks it
-//!   whether it serves, `status.rs` how it is.
+//! - `account.rs`, `partitions.rs`, `disk.rs`, `key.rs`, `backup.rs`, `console.rs`, `trace.rs` and
+//!   `fault.rs` send requests to the admin listener of a running node through `admin/`. `health.rs`
+//!   asks it whether it serves, `status.rs` how it is.
 //! - `files/` lists, copies and deletes blobs of this or another blob service.
 //! - `sas.rs` makes shared access signatures and needs no node.
 //! - `completions.rs` and `man.rs` describe the command line itself, for shells and for `man`.
@@ -18,9 +18,9 @@
 //! `error.rs` has the errors of commands and their exit codes. `output.rs` prints; `runtime.rs` has
 //! the threads, `trust.rs` the certificates that commands trust.
 //!
-//! Invariants: no secret is printed except those that the user requested and the published
-//! development key. With `--json` each line of output is one JSON value. Warnings and errors go to
-//! standard error. Only `main.rs` ends the process.
+//! Invariants: no secret is printed except those that the user requested, the published development
+//! key, and a login link on a terminal. With `--json` each line of output is one JSON value.
+//! Warnings and errors go to standard error. Only `main.rs` ends the process.
 
 mod account;
 mod admin;
@@ -29,6 +29,7 @@ mod azurite;
 mod backup;
 mod check;
 mod completions;
+mod console;
 mod disk;
 mod error;
 mod fault;

@@ -12,6 +12,7 @@ use super::azurite::Services;
 use super::backup;
 use super::check;
 use super::completions;
+use super::console;
 use super::disk;
 use super::error::CliError;
 use super::fault;
@@ -60,6 +61,7 @@ pub fn run(cli: Cli) -> Result<i32, CliError> {
         Command::Restore(args) => block_on(backup::restore(&args))?.map(|()| 0),
         Command::Key(command) => block_on(key::key(&command))?.map(|()| 0),
         Command::Disk(command) => block_on(disk::disk(&command))?.map(|()| 0),
+        Command::Console(args) => block_on(console::console(&args))?.map(|()| 0),
         Command::Trace(args) => block_on(trace::trace(&args))?.map(|()| 0),
         Command::Fault(command) => block_on(fault::fault(&command))?.map(|()| 0),
         Command::Completions(args) => completions::run(&args, Cli::command()).map(|()| 0),

@@ -1,5 +1,6 @@
 //! `blockyard serve`: a node that serves until a signal stops it.
 
+use std::io::IsTerminal;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -129,7 +130,11 @@ async fn serve(config: Config, announcement: Announcement) -> Result<Ended, CliE
             return Ok(Ended::Cut);
         }
     };
-    announce(&config, &node.serving, (clock.as_ref(), &announcement));
+    // What is printed on a terminal is read now. Elsewhere it may be kept in a log, which others
+    // can read within the minute for which a link works.
+    let is_seen = std::io::stdout().is_terminal();
+    let login = if is_seen { node.login_link() } else { None };
+    announce(&config, (&node.serving, login.as_deref()), (clock.as_ref(), &announcement));
     let signal = signals.next().await;
     tracing::info!(signal, "draining; a second signal ends the program immediately");
     tokio::select! {
@@ -145,7 +150,7 @@ async fn serve(config: Config, announcement: Announcement) -> Result<Ended, CliE
 /// Prints that the node serves, and how to connect.
 fn announce(
     config: &Config,
-    serving: &Serving,
+    (serving, login): (&Serving, Option<&str>),
     (clock, announcement): (&dyn Clock, &Announcement),
 ) {
     let (blob, admin) = (serving.blob, &serving.admin);
@@ -165,6 +170,7 @@ fn announce(
         s3: serving.s3,
         admin,
         admin_tls: config.admin_tls,
+        login,
         accounts: &config.accounts,
         token_file: &config.admin_token_file,
         data: &data.join(", "),

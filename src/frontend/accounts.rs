@@ -331,6 +331,12 @@ impl Accounts {
         Arc::clone(&self.refreshing).lock_owned().await
     }
 
+    /// All accounts, in no order.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<Account>> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
     /// The name of the account with this id.
     #[must_use]
     pub fn name_of(&self, id: AccountId) -> Option<AccountName> {

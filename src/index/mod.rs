@@ -83,4 +83,4 @@ pub use record::{AccountRecord, BlobRecord, ContainerRecord, ScopeRecord, Upload
 pub use record::{CopyJob, CopyLink, CopyRecord, CopyStatus, Encryption, ListedFields};
 pub use record::{UserKey, UserRecord};
 pub use server::{CHILDREN_MAX, ChangeError, Changed, ConsistentCut, CutError, IndexServer};
-pub use server::{ChangeEvent, ChangeKind, LoadReports, PartitionStatus};
+pub use server::{ChangeEvent, ChangeKind, LoadReports, PartitionCounts, PartitionStatus};

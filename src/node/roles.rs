@@ -143,9 +143,11 @@ impl Roles {
         let faults = faults.with_audit_log(audit_log.clone());
         let (http, https) = (!config.https_only, tls.is_some());
         let endpoints = Endpoints { blob: reachable(blob.address), http, https };
+        let partitions = partition_store(&assembly, accounts.clone(), &front);
+        partitions.keep_history(&front, front.tasks.stopping());
         let control = Control {
             accounts: account_store(config, &assembly, accounts.clone(), endpoints),
-            partitions: partition_store(&assembly, accounts.clone(), &front),
+            partitions,
             trace: trace.clone(),
             faults: faults.clone(),
         };

@@ -155,6 +155,14 @@ impl Node {
         Ok(Self { serving, env, admin, stop_admin, storage, roles, audit_log })
     }
 
+    /// The path of a new link that logs one browser in to the console, once, within a minute.
+    /// `None` if the operating system returns no random bytes.
+    #[must_use]
+    pub fn login_link(&self) -> Option<String> {
+        let made = self.admin.login_link(self.env.clock.as_ref());
+        made.inspect_err(|error| tracing::warn!(%error, "no login link was made")).ok()
+    }
+
     /// Stops the roles from the top down, each when nothing uses it any more. The admin listener
     /// stops last, so that the drain can be observed.
     pub async fn stop(self) {

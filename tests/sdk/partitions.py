@@ -2,8 +2,8 @@
 """Partitions as operators see them: every `blockyard partitions` command under load, and the page in headless Chromium.
 
 Two hosts of the index. While threads put blobs, partitions are split, merged, moved and prepared by the program's own commands;
-no request may fail, and LIST and GET must stay exact. The page must draw the map, the hosts, the changes and the pauses, ask for
-the token, obey the keyboard, and write nothing to its console. Needs Debian's chromium and chromium-driver, or --no-page.
+no request may fail, and LIST and GET must stay exact. The login of the console and its page are judged too (lib/partition_login.py
+and lib/partition_page.py). The page needs Debian's chromium and chromium-driver, or --no-page. UPDATE_DOCS=1 writes its pictures.
 """
 
 import json
@@ -16,22 +16,12 @@ import subprocess
 import threading
 import time
 
-from lib import cli, pictures
+from lib import cli, partition_login, partition_page
 from lib.browser import Browser
 from lib.measure import wait_until
 from lib.report import Verdicts
-from lib.server import free_port
 
 ACCOUNT = "devstoreaccount1"
-ARROW_UP, ARROW_LEFT = "\ue013", "\ue012"
-# Red, green, blue of every pixel of a canvas, as {colour: count}.
-COLOURS = """
-const canvas = document.getElementById(arguments[0]), counts = {};
-const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
-for (let i = 0; i < data.length; i += 4) { const key = data.slice(i, i + 4).join(); counts[key] = (counts[key] || 0) + 1; }
-return counts;
-"""
-ROWS = "return [...document.querySelectorAll(arguments[0] + ' tbody tr')].map(row => [...row.cells].map(cell => cell.textContent));"
 
 
 class Commands:
@@ -203,100 +193,6 @@ def for_people(commands, verdicts):
     verdicts.check("and gives the terminal back on ctrl-C", code == 0 and text.rstrip().endswith("\x1b[?25h\x1b[?1049l"), found=repr(text[-40:]))
 
 
-def page(commands, server, load, scratch, verdicts, look):
-    """The page: asks for the token, draws everything, obeys keys, is silent."""
-    token = (scratch / "data" / "admin-token").read_text().strip()
-    url = f"http://{server.admin_address}/partitions"
-    with Browser(free_port()) as browser:
-        browser.prefer(look)
-        browser.open(url)
-        verdicts.check(f"{look}: the page asks for the token first", browser.run("return !document.getElementById('ask').hidden && "
-                       "document.querySelector('main').hidden && document.activeElement.id === 'token'"))
-        browser.keys("#token", "not the token\n")
-        wait_until(lambda: "not the admin token" in browser.run("return document.getElementById('trouble').textContent"), 30)
-        # Chromium itself notes the 401 in the console.
-        noted = browser.console()
-        verdicts.check(f"{look}: a wrong token is refused", all("401" in entry["message"] for entry in noted), found=str(noted)[:200])
-        browser.keys("#token", f"{token}\n")
-        wait_until(lambda: browser.run("return typeof looks !== 'undefined' && looks.length > 2"), 60)
-        # Changes while the page looks: cut and merged again.
-        key = f"{ACCOUNT}/{load.container}/load/0250"
-        for _ in range(3):
-            made = commands.json("split", key)
-            time.sleep(1)
-            commands.json("merge", *made["partitions"])
-        # And striped and unstriped.
-        cut = commands.json("split", key, f"{ACCOUNT}/{load.container}/load/0300")["partitions"]
-        striped = commands.json("stripe", cut[1], "--stripes", 4)["partitions"]
-        wait_until(lambda: striped[0] in browser.run("return looks[looks.length - 1].map.ids"), 60)
-        told = browser.run(POINT, striped[1])
-        wide = browser.run("const { map } = looks[looks.length - 1]; return columns(map, axis(), 1000).map(([a, b]) => b - a)")
-        verdicts.check(f"{look}: stripes lie side by side", " stripe 2 of 4 " in told and min(wide) > 5, found=f"{told} {wide}")
-        commands.json("merge", cut[0], *commands.json("unstripe", striped[1])["partitions"], cut[2])
-        number = commands.json("list")["latest_change"]
-        wait_until(lambda: browser.run("return latest") >= number and browser.run("return looks.length") > 8, 60)
-
-        heat, owners, pauses = (browser.run(COLOURS, name) for name in ("map", "owners", "pauses"))
-        drawn = lambda colours, hexes: [one for one in hexes if any(
-            colour.split(",")[:3] == [str(int(one[i:i + 2], 16)) for i in (1, 3, 5)] for colour in colours)]
-        ramp = browser.run("return palette()")
-        verdicts.check(f"{look}: the map is drawn, hot and cold", len(drawn(heat, ramp)) >= 2 and sum(heat.values()) - heat.get("0,0,0,0", 0) > 30_000,
-                       found=f"{len(heat)} colours")
-        marks = browser.run("return Object.values(KINDS)")
-        verdicts.check(f"{look}: splits and merges are marked on it", len(drawn(heat, marks)) >= 2, found=drawn(heat, marks))
-        verdicts.check(f"{look}: both hosts are drawn", len(drawn(owners, browser.run("return HOSTS.slice(0, 2)"))) == 2)
-        verdicts.check(f"{look}: the histogram is drawn", len(drawn(pauses, [browser.run("return style('--accent')")] )) == 1)
-        rows = browser.run(ROWS, "#changes")
-        wanted = commands.json("list")["changes"]
-        told = [[str(c["number"]), c["at"][11:19], c["kind"], f"{c['pause_ms']:.3f}"] for c in reversed(wanted)][:100]
-        verdicts.check(f"{look}: the table tells every change", [row[:4] for row in rows] == told,
-                       found=str(rows[:1]))
-        busiest = browser.run(ROWS, "#busiest")
-        verdicts.check(f"{look}: the busiest partition is named", any(ACCOUNT in row[10] for row in busiest[:3]), found=str(busiest[:1]))
-        # Somebody puts blobs all the while; most requests may be those for the account's row, which are looks.
-        told = {what: sum(float(row[column].replace(",", "")) for row in busiest)
-                for what, column in (("reads", 3), ("writes", 4), ("processor", 6), ("log", 8))}
-        verdicts.check(f"{look}: with their requests by class, processor time and log", all(told.values()), found=told)
-        browser.keys("#map", ARROW_UP, ARROW_LEFT)
-        told = browser.run("return document.getElementById('told').textContent")
-        verdicts.check(f"{look}: arrow keys tell what is where", " on host " in told, found=told)
-        browser.screenshot(scratch / f"partitions-{look}.png")
-        if look == "light":
-            pictures.keep(scratch / "partitions-light.png", "partitions.png")
-        contrast = browser.run(CONTRAST)
-        verdicts.check(f"{look}: text stands out 4.5 to 1", contrast >= 4.5, found=f"{contrast:.1f}")
-        outside = browser.run("return performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith(location.origin))")
-        verdicts.none(f"{look}: nothing is loaded from elsewhere", [name for name in outside if not name.startswith("data:")])
-        verdicts.none(f"{look}: nothing on the console", browser.console())
-        if look == "light":
-            browser.open("about:blank")
-            browser.open(f"{url}#token={token}")
-            wait_until(lambda: browser.run("return looks.length > 0"), 30)
-            verdicts.check("a token in the address is used and taken out", browser.run("return location.hash") == "")
-
-
-# What is told of the middle of a partition's column at the latest look.
-POINT = """
-const { map } = looks[looks.length - 1], [a, b] = columns(map, axis(), 1000)[map.place.get(arguments[0])];
-point((a + b) / 2000, 0.9999);
-return document.getElementById('told').textContent;
-"""
-
-# The least contrast of any text on the page's or a pane's ground.
-CONTRAST = """
-const light = text => { const [r, g, b] = text.match(/[\\d.]+/g).map(n => { n /= 255; return n <= 0.03928 ? n / 12.92 : ((n + 0.055) / 1.055) ** 2.4; });
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-const ground = node => { for (; node; node = node.parentElement) { const c = getComputedStyle(node).backgroundColor; if (!/, 0\\)$|transparent/.test(c)) return c; } return "rgb(255,255,255)"; };
-let least = 21;
-for (const node of document.querySelectorAll("h1,h2,p,dt,dd,th,td,span,label,button,#told")) {
-  if (!node.textContent.trim() || !node.offsetParent) continue;
-  const [a, b] = [light(getComputedStyle(node).color), light(ground(node))].sort((x, y) => y - x);
-  least = Math.min(least, (a + 0.05) / (b + 0.05));
-}
-return least;
-"""
-
-
 def main(options, scratch):
     """Everything on one server."""
     missing = [] if options.no_page else Browser.missing()
@@ -311,13 +207,17 @@ def main(options, scratch):
             changes(commands, load, verdicts)
             refusals(commands, verdicts)
             for_people(commands, verdicts)
-            for look in [] if options.no_page else ["light", "dark"]:
-                page(commands, server, load, scratch, verdicts, look)
+            partition_login.judge(server, verdicts)
+            if not options.no_page:
+                partition_page.judge(commands, server, load, scratch, verdicts)
         verdicts.none("no request failed", load.failed)
         verdicts.check("the load put blobs all the while", len(load.put) > 300, found=f"{len(load.put):,}")
         exact(verdicts, client, load.put, "after all changes")
-        server.kill()
-        server.start()
+        if options.no_page:
+            server.kill()
+            server.start()
+        else:
+            partition_page.judge_restart(server, verdicts)
         verdicts.check("after kill -9 the map is the whole key space", tiles(commands.list()))
         exact(verdicts, server.account.service().get_container_client("judged"), load.put, "after kill -9")
         server.stop()

@@ -22,6 +22,8 @@ use crate::types::ContainerKey;
 use crate::types::ContainerName;
 use crate::types::RoutingKey;
 
+use super::contents::CONTAINERS_MAX;
+use super::contents::Contents;
 use super::error::PartitionError;
 use super::names;
 use super::names::Known;
@@ -36,6 +38,8 @@ const PAGE: usize = 1_000;
 const KNOWN_MAX: usize = 100_000;
 /// How long a number that was not found is not searched again.
 const LIST_PAUSE: Duration = Duration::from_secs(60);
+/// How long the containers of the store are not listed again.
+const CONTENTS_PAUSE: Duration = Duration::from_secs(10);
 
 /// Finds names of accounts and containers, and remembers them.
 #[derive(Debug)]
@@ -44,6 +48,8 @@ pub(super) struct Directory {
     router: Arc<Router>,
     clock: Arc<dyn Clock>,
     seen: Mutex<Seen>,
+    /// The containers of the store, and when they were listed, by the monotonic clock.
+    contents: Mutex<Option<(Duration, Arc<Contents>)>>,
 }
 
 #[derive(Debug, Default)]
@@ -62,7 +68,61 @@ struct Found {
 
 impl Directory {
     pub(super) fn new(accounts: Accounts, router: Arc<Router>, clock: Arc<dyn Clock>) -> Self {
-        Self { accounts, router, clock, seen: Mutex::default() }
+        let (seen, contents) = (Mutex::default(), Mutex::default());
+        Self { accounts, router, clock, seen, contents }
+    }
+
+    /// The containers of the store as they were at most ten seconds ago.
+    pub(super) async fn contents(&self) -> Arc<Contents> {
+        let last = self.contents.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let listed = self.clock.monotonic();
+        if let Some((at, contents)) = &last
+            && listed.saturating_sub(*at) < CONTENTS_PAUSE
+        {
+            return Arc::clone(contents);
+        }
+        let mut found = Contents { complete: true, ..Contents::default() };
+        for account in self.accounts.all() {
+            let (id, name) = (account.id, account.name.as_str());
+            if let Err(error) = self.add_containers(&mut found, id, name).await {
+                tracing::debug!(account = name, %error, "the containers cannot be listed");
+                found.complete = false;
+            }
+        }
+        let now = self.clock.now().since_unix().as_micros();
+        let now = u64::try_from(now).unwrap_or(u64::MAX);
+        let mut kept = self.contents.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = kept.as_ref().map(|(_, contents)| contents.as_ref());
+        let contents = Arc::new(found.numbered(before, now));
+        *kept = Some((listed, Arc::clone(&contents)));
+        contents
+    }
+
+    async fn add_containers(
+        &self,
+        found: &mut Contents,
+        account: AccountId,
+        name: &str,
+    ) -> Result<(), index::Error> {
+        let (prefix, mut from) = (String::new(), None);
+        loop {
+            let room = CONTAINERS_MAX.saturating_sub(found.containers.len());
+            if room == 0 {
+                found.complete = false;
+                return Ok(());
+            }
+            let limit = room.min(PAGE);
+            let list =
+                ListContainers { account, prefix: prefix.clone(), from, limit, deleted: false };
+            let page = self.router.ask(list).await?;
+            for entry in &page.entries {
+                found.add(ContainerKey { account, id: entry.record.id }, name, entry.name.as_str());
+            }
+            from = page.next;
+            if from.is_none() {
+                return Ok(());
+            }
+        }
     }
 
     /// Looks up and remembers names. A container that is not found is shown as a number.

@@ -1,25 +1,27 @@
 //! The admin commands for the partitions of the index.
 //!
-//! 1. `paths.rs`: the paths below `/admin/partitions`; `page.rs` and `page.html`: the page that
-//!    draws what they answer.
+//! 1. `paths.rs`: the paths below `/admin/partitions`. The page that draws what they answer is in
+//!    `admin/console/`.
 //! 2. `store.rs`: the commands, carried out by the index; `views.rs`: their answers; `history.rs`:
 //!    which partitions have changed since an earlier answer.
 //! 3. `prepare.rs`: where to split the range of a prefix before a job fills it.
-//! 4. `directory.rs`: accounts and containers by number and by name; `names.rs`: keys as text and
-//!    back.
+//! 4. `load_history.rs`: the load of the last ten minutes; `load_views.rs`: as it is told.
+//! 5. `directory.rs`: accounts and containers by number and by name; `contents.rs`: where they lie;
+//!    `names.rs`: keys as text and back.
 //!
-//! Invariants: a boundary as shown can be sent as a key · the page holds no data and requests it
-//! with the token · no boundary lies inside of an account's table of containers (the index refuses
-//! it).
+//! Invariants: a boundary as shown can be sent as a key · no boundary lies inside of an account's
+//! table of containers (the index refuses it) · the history is bounded in time and in memory.
 //!
 //! Not here: how the map changes (`index/server/`), and when it changes automatically
 //! (`index/load/`).
 
+mod contents;
 mod directory;
 mod error;
 mod history;
+mod load_history;
+mod load_views;
 mod names;
-pub(super) mod page;
 pub(super) mod paths;
 mod prepare;
 mod store;

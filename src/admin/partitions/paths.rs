@@ -18,6 +18,7 @@ use crate::index;
 use crate::index::ChangeError;
 
 use super::error::PartitionError;
+use super::load_views::HistoryView;
 use super::prepare::Prepare;
 use super::views::Made;
 use super::views::MapView;
@@ -29,6 +30,14 @@ pub(crate) struct Since {
     #[serde(default)]
     after: u64,
     since: Option<u64>,
+}
+
+/// Query of `GET /admin/partitions/history`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SinceLook {
+    after: Option<u64>,
+    names: Option<u64>,
 }
 
 /// Body of `POST /admin/partitions/split`: either keys, or a partition and the number of parts.
@@ -81,6 +90,15 @@ pub(crate) async fn list(
 ) -> Result<Json<MapView>, Failure> {
     let Query(query) = query.map_err(|error| Failure::invalid(error.body_text()))?;
     Ok(Json(state.control()?.partitions.map_view(query.after, query.since).await))
+}
+
+/// `GET /admin/partitions/history?after=LOOK&names=NUMBER`
+pub(crate) async fn history(
+    State(state): State<AdminState>,
+    query: Result<Query<SinceLook>, QueryRejection>,
+) -> Result<Json<HistoryView>, Failure> {
+    let Query(query) = query.map_err(|error| Failure::invalid(error.body_text()))?;
+    Ok(Json(state.control()?.partitions.history_view(query.after, query.names).await))
 }
 
 /// `POST /admin/partitions/split`

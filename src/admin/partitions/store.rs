@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::env::Clock;
+use crate::env::Env;
 use crate::frontend::Accounts;
 use crate::index::CHILDREN_MAX;
 use crate::index::ChangeError;
@@ -19,6 +22,9 @@ use crate::types::RoutingKey;
 use super::directory::Directory;
 use super::error::PartitionError;
 use super::history::MapHistory;
+use super::load_history::LoadHistory;
+use super::load_history::TICK;
+use super::load_views::HistoryView;
 use super::prepare::CHARACTERS;
 use super::prepare::Prefix;
 use super::prepare::Prepare;
@@ -42,6 +48,7 @@ pub struct PartitionStore {
     index: Arc<IndexServer>,
     directory: Arc<Directory>,
     history: Arc<MapHistory>,
+    load: Arc<LoadHistory>,
     clock: Arc<dyn Clock>,
 }
 
@@ -56,7 +63,48 @@ impl PartitionStore {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let directory = Arc::new(Directory::new(accounts, router, Arc::clone(&clock)));
-        Self { index, directory, history: Arc::default(), clock }
+        let (history, load) = (Arc::default(), Arc::default());
+        Self { index, directory, history, load, clock }
+    }
+
+    /// Keeps the load of the last ten minutes from now on, until `stop` fires. A look costs about a
+    /// microsecond of processor time for each partition, every two seconds.
+    pub fn keep_history(&self, env: &Env, stop: CancellationToken) {
+        let (store, ending) = (self.clone(), stop.clone());
+        let keep = move || {
+            let (store, ending) = (store.clone(), ending.clone());
+            async move {
+                loop {
+                    store.look();
+                    tokio::select! {
+                        biased;
+                        () = ending.cancelled() => return,
+                        () = store.clock.sleep(TICK) => {}
+                    }
+                }
+            }
+        };
+        drop(env.supervise("partition history", stop, keep));
+    }
+
+    /// Notes the load now, if it is time to.
+    pub(in crate::admin) fn look(&self) {
+        let taken = self.clock.monotonic();
+        if self.load.is_due(taken) {
+            self.load.note(self.clock.now(), taken, self.index.counts());
+        }
+    }
+
+    /// The load of the last ten minutes, or what has come since look number `after`; and the
+    /// containers, unless they are those that `names` numbers.
+    pub(super) async fn history_view(&self, after: Option<u64>, names: Option<u64>) -> HistoryView {
+        let part = self.load.after(after);
+        let ends = part.stays.iter().flat_map(|stay| [Some(stay.range.low()), stay.range.high()]);
+        let ends = ends.flatten().map(|end| ContainerKey::of(end.as_bytes()));
+        self.directory.look_up(ends.collect()).await;
+        let contents = self.directory.contents().await;
+        let now = self.clock.now().to_iso();
+        HistoryView::new(now, part, self.directory.as_ref(), &contents, names)
     }
 
     /// All partitions, or those that changed since an earlier answer, and the changes of the map

@@ -11,6 +11,7 @@ use crate::index::ChangeEvent;
 use crate::index::Changed;
 use crate::index::PartitionStatus;
 use crate::types::PartitionId;
+use crate::types::Stripe;
 
 use super::names;
 use super::names::Known;
@@ -109,6 +110,12 @@ pub struct ChangeView {
     pub from: Vec<u64>,
     /// The partitions after, in key order.
     pub to: Vec<u64>,
+    /// The lowest key of their range, hexadecimal.
+    #[serde(default)]
+    pub low: String,
+    /// The first key above it; none at the end of the key space.
+    #[serde(default)]
+    pub high: Option<String>,
     /// The host that serves them now.
     pub host: u64,
     /// How long writes to the range waited, milliseconds.
@@ -153,9 +160,7 @@ impl PartitionView {
             id: status.id.get(),
             host: status.host.get(),
             epoch: status.epoch.get(),
-            stripe: status
-                .stripe
-                .map(|stripe| StripeView { number: stripe.number(), of: stripe.of() }),
+            stripe: status.stripe.map(StripeView::from),
             low: hex(low),
             high: high.map(|high| hex(high.as_bytes())),
             from: names::text(low, known),
@@ -177,6 +182,12 @@ impl PartitionView {
     }
 }
 
+impl From<Stripe> for StripeView {
+    fn from(stripe: Stripe) -> Self {
+        Self { number: stripe.number(), of: stripe.of() }
+    }
+}
+
 impl From<ChangeEvent> for ChangeView {
     fn from(event: ChangeEvent) -> Self {
         Self {
@@ -185,6 +196,8 @@ impl From<ChangeEvent> for ChangeView {
             kind: event.kind.word().to_owned(),
             from: ids(&event.from),
             to: ids(&event.to),
+            low: hex(event.range.low().as_bytes()),
+            high: event.range.high().map(|high| hex(high.as_bytes())),
             host: event.host.get(),
             pause_ms: milliseconds(event.pause),
         }
@@ -210,7 +223,7 @@ fn milliseconds(pause: Duration) -> f64 {
     pause.as_secs_f64() * 1_000.0
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         write!(text, "{byte:02x}").expect("a string takes all text");
         text

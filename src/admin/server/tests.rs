@@ -1,6 +1,7 @@
 mod accounts;
 mod changes;
 mod connections;
+mod console;
 mod partitions;
 
 use std::sync::Arc;
@@ -168,6 +169,18 @@ impl Served {
     }
 
     async fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
+        let (status, _, body) = self.answer(method, path, headers, body).await;
+        (status, body)
+    }
+
+    /// The status, the head and the body of an answer.
+    async fn answer(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> (u16, String, String) {
         let mut stream = self.connect.connect().await.unwrap();
         let len = body.len();
         let request = format!(
@@ -177,7 +190,8 @@ impl Served {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, format!("{head}\r\n"), body.to_owned())
     }
 }
 
@@ -263,8 +277,12 @@ async fn metrics_show_what_roles_registered() {
 #[tokio::test]
 async fn other_paths_and_methods_are_refused() {
     let served = serve();
-    assert_eq!(served.get("/").await.0, 404);
-    assert_eq!(served.get("/metrics/../secret").await.0, 404);
+    for path in ["/metrics/../secret", "/partitions/", "/console/", "/console/none.mjs", "/page"] {
+        assert_eq!(served.get(path).await.0, 404, "{path}");
+    }
+    for path in ["/", "/partitions", "/console/console.css"] {
+        assert_eq!(served.ask("POST", path, "", "").await.0, 405, "{path}");
+    }
     served.env.tasks.shutdown().await;
 }
 

@@ -297,6 +297,7 @@ mod tests {
             to: vec![3, 4],
             host: 1,
             pause_ms: 2.5,
+            ..ChangeView::default()
         }
     }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::auth::TrustedIssuer;
+use crate::cli::console::base;
 use crate::cli::sas::mint::link;
 use crate::node::config::AccountConfig;
 use crate::node::config::AdminAddress;
@@ -47,6 +48,8 @@ pub(super) struct Banner<'a> {
     pub admin: &'a AdminAddress,
     /// Whether the admin listener serves https.
     pub admin_tls: bool,
+    /// The path of a login link of the console; only for a terminal, since logs are kept.
+    pub login: Option<&'a str>,
     /// The accounts; examples use the first.
     pub accounts: &'a [AccountConfig],
     /// The file with the admin token.
@@ -102,12 +105,14 @@ impl Banner<'_> {
                 self.accounts.iter().filter(|one| one.is_public() || one.is_for_development());
             text += &format!("  for development    {}\n", anywhere(accounts));
         }
+        text += &self.console();
         text += &format!("  health, metrics    {}/readyz  /metrics\n", self.admin().curl);
         text += &format!("  live requests      blockyard trace {}\n", self.admin_flags());
         for issuer in self.issuers {
             text += &format!("  tokens             {}\n", tokens(issuer));
         }
         text += "  fault dial         off; `blockyard fault set` turns it on\n";
+        text += "  documentation      `blockyard help`, `man blockyard`; docs/README.md of the source\n";
         if let Some(Some(authority)) = self.certificate {
             text += &format!("  trust https        {}\n", trust(authority));
         }
@@ -139,6 +144,22 @@ impl Banner<'_> {
                 let curl = format!("--unix-socket '{}' http://localhost", path.display());
                 AdminTexts { flag: format!("'{}'", self.admin), curl }
             }
+        }
+    }
+
+    /// The console, and how a browser is logged in to it.
+    fn console(&self) -> String {
+        let base = base(self.admin, self.admin_tls);
+        let command = format!("`blockyard console {}` prints a login link", self.admin_flags());
+        match (self.admin, self.login) {
+            (AdminAddress::Tcp(_), Some(login)) => format!(
+                "  console            {base}{login}\n                     \
+                 works once, within a minute; then {command}\n"
+            ),
+            (AdminAddress::Tcp(_), None) => {
+                format!("  console            {base}/  {command}\n")
+            }
+            (AdminAddress::Unix(_), _) => format!("  console            {command}\n"),
         }
     }
 
@@ -258,6 +279,7 @@ mod tests {
             s3: None,
             admin: &ADMIN_LISTEN,
             admin_tls: false,
+            login: None,
             accounts,
             token_file: Path::new("./blockyard-data/admin-token"),
             data: "./blockyard-data",
@@ -318,6 +340,31 @@ mod tests {
     }
 
     #[test]
+    fn banner_names_the_console_and_shows_a_login_link_only_if_there_is_one() {
+        let account = AccountConfig::development();
+        let plain = text("127.0.0.1:10000", &account);
+        let flags =
+            "--admin-listen 127.0.0.1:10080 --admin-token-file './blockyard-data/admin-token'";
+        let command = format!("`blockyard console {flags}` prints a login link\n");
+        assert!(
+            plain.contains(&format!("  console            http://127.0.0.1:10080/  {command}")),
+            "{plain}"
+        );
+        assert!(plain.contains("docs/README.md"), "{plain}");
+        let accounts = std::slice::from_ref(&account);
+        let banner = Banner { login: Some("/login#abc"), ..banner("127.0.0.1:10000", accounts) };
+        let text = banner.text();
+        assert!(text.contains("  console            http://127.0.0.1:10080/login#abc\n"), "{text}");
+        assert!(text.contains(&format!("works once, within a minute; then {command}")), "{text}");
+        let secure = Banner { admin_tls: true, ..banner }.text();
+        assert!(secure.contains(" https://127.0.0.1:10080/login#abc\n"), "{secure}");
+        let socket = "unix:/run/b.sock".parse().unwrap();
+        let text = Banner { admin: &socket, ..banner }.text();
+        assert!(text.contains("  console            `blockyard console "), "{text}");
+        assert!(!text.contains("/login"), "{text}");
+    }
+
+    #[test]
     fn banner_names_an_address_that_clients_can_use() {
         let account: AccountConfig = "prod:AAAAAAAAAAAAAAAAAAAAAAAAAAA=".parse().unwrap();
         assert!(text("0.0.0.0:9", &account).contains("http://127.0.0.1:9/prod"));
@@ -332,6 +379,7 @@ mod tests {
             s3: None,
             admin: &ADMIN_LISTEN,
             admin_tls: false,
+            login: None,
             accounts: std::slice::from_ref(&account),
             token_file: Path::new("d/admin-token"),
             data: "d",

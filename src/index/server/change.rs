@@ -201,13 +201,13 @@ impl IndexServer {
         parent: Arc<Partition>,
         parts: Vec<PartitionKeys>,
     ) -> Result<Changed, ChangeError> {
-        let partition = parent.core.id;
+        let (partition, range) = (parent.core.id, parent.core.range().clone());
         let ids = self.fresh_ids(parts.len()).await?;
         let parts = ids.iter().copied().zip(parts).collect();
         let split = parent.split(parts).await?;
         let pause = replace(host, &[parent], split.children, split.frozen_at).await;
         host.context.deps.metrics.split(pause);
-        self.note(kind, (&[partition], &ids), host.context.host, pause);
+        self.note(kind, (&[partition], &ids, range), host.context.host, pause);
         tracing::info!(%partition, children = ids.len(), ?kind, ?pause, "partition split");
         Ok(Changed { partitions: ids, pause })
     }
@@ -268,9 +268,10 @@ impl IndexServer {
         let id = *ids.first().ok_or(ChangeError::NotNeighbours)?;
         let merged = engine::merge(&host.context, id, &parts).await?;
         let (partition, frozen_at) = (merged.partition, merged.frozen_at);
+        let range = partition.core.range().clone();
         let pause = replace(host, &parts, vec![partition], frozen_at).await;
         host.context.deps.metrics.merged(pause);
-        self.note(kind, (&old, &ids), host.context.host, pause);
+        self.note(kind, (&old, &ids, range), host.context.host, pause);
         tracing::info!(partition = %id, of = parts.len(), ?pause, "partitions merged");
         Ok(Changed { partitions: ids, pause })
     }
@@ -320,19 +321,26 @@ impl IndexServer {
             }
         };
         from.opened.replace(&[Arc::clone(&old)], Vec::new());
+        let keys = (partition, new.core.range().clone());
         to.opened.add(new);
-        let pause = self.moved(to, partition, frozen_at);
+        let pause = self.moved(to, keys, frozen_at);
         old.abandon().await;
         Ok(Changed { partitions: vec![partition], pause })
     }
 
     /// Records a move once the new host serves the partition. Returns the pause.
-    fn moved(&self, to: &Host, partition: PartitionId, frozen_at: Duration) -> Duration {
+    fn moved(
+        &self,
+        to: &Host,
+        (partition, range): (PartitionId, KeyRange),
+        frozen_at: Duration,
+    ) -> Duration {
         let deps = &to.context.deps;
         let pause = deps.env.clock.monotonic().saturating_sub(frozen_at);
         deps.metrics.moved(pause);
-        self.note(ChangeKind::Move, (&[partition], &[partition]), to.context.host, pause);
-        tracing::info!(%partition, host = %to.context.host, ?pause, "partition moved");
+        let host = to.context.host;
+        self.note(ChangeKind::Move, (&[partition], &[partition], range), host, pause);
+        tracing::info!(%partition, %host, ?pause, "partition moved");
         pause
     }
 
@@ -392,8 +400,9 @@ impl IndexServer {
             pause = (pause * 2).min(REOPEN_PAUSE_MAX);
             match self.reopen(&host.context, partition, 1).await {
                 Ok(new) => {
+                    let keys = (partition, new.core.range().clone());
                     host.opened.add(new);
-                    self.moved(host, partition, frozen_at);
+                    self.moved(host, keys, frozen_at);
                     break;
                 }
                 Err(error) => {
@@ -406,13 +415,13 @@ impl IndexServer {
     fn note(
         &self,
         kind: ChangeKind,
-        (from, to): (&[PartitionId], &[PartitionId]),
+        (from, to, range): (&[PartitionId], &[PartitionId], KeyRange),
         host: HostId,
         pause: Duration,
     ) {
         let at = self.deps().map_or(Timestamp::ZERO, |deps| deps.env.clock.now());
         let (from, to) = (from.to_vec(), to.to_vec());
-        self.changes.note(ChangeEvent { number: 0, at, kind, from, to, host, pause });
+        self.changes.note(ChangeEvent { number: 0, at, kind, from, to, range, host, pause });
     }
 
     fn still_serves(&self) -> Result<(), Error> {

@@ -6,6 +6,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::types::HostId;
+use crate::types::KeyRange;
 use crate::types::PartitionId;
 use crate::types::Timestamp;
 
@@ -54,6 +55,8 @@ pub struct ChangeEvent {
     pub from: Vec<PartitionId>,
     /// The partitions after, in key order.
     pub to: Vec<PartitionId>,
+    /// The keys of the partitions before, and of those after.
+    pub range: KeyRange,
     /// The host that serves the new partitions.
     pub host: HostId,
     /// For how long no write of the range was made durable.

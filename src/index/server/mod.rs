@@ -69,7 +69,7 @@ pub use change::{CHILDREN_MAX, ChangeError, Changed};
 pub use changes::{ChangeEvent, ChangeKind};
 pub use cut::{ConsistentCut, CutError};
 pub use reports::LoadReports;
-pub use status::PartitionStatus;
+pub use status::{PartitionCounts, PartitionStatus};
 
 /// All hosts of one process.
 #[derive(Debug)]

@@ -10,6 +10,7 @@ use crate::index::load::Counts;
 use crate::index::server::IndexServer;
 use crate::index::server::changes::ChangeEvent;
 use crate::index::server::host::Closed;
+use crate::index::server::host::Host;
 use crate::types::Epoch;
 use crate::types::HostId;
 use crate::types::KeyRange;
@@ -48,11 +49,54 @@ pub struct PartitionStatus {
     pub stopped: Option<String>,
 }
 
+/// How many requests a partition has had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionCounts {
+    /// The partition.
+    pub id: PartitionId,
+    /// The host that serves it.
+    pub host: HostId,
+    /// The range its keys lie in.
+    pub range: KeyRange,
+    /// Its stripe of the range; `None` if it has all keys of the range.
+    pub stripe: Option<Stripe>,
+    /// Requests since it was opened here; 0 if it is not open.
+    pub requests: u64,
+}
+
 impl IndexServer {
+    /// The counts of all partitions of this process, open or not, in no order. It reads a few
+    /// counters of each partition: [`Self::status`] also adds up sizes and sorts.
+    #[must_use]
+    pub fn counts(&self) -> Vec<PartitionCounts> {
+        let of_host = |host: &Host| {
+            let id = host.context.host;
+            let open = host.opened.all().into_iter().map(move |partition| {
+                let core = &partition.core;
+                PartitionCounts {
+                    id: core.id,
+                    host: id,
+                    range: core.range().clone(),
+                    stripe: core.keys.stripe(),
+                    requests: core.meter.counts().requests(),
+                }
+            });
+            let closed = host.opened.closed().into_iter().map(move |one| PartitionCounts {
+                id: one.descriptor.id,
+                host: id,
+                range: one.descriptor.keys.range().clone(),
+                stripe: one.descriptor.keys.stripe(),
+                requests: 0,
+            });
+            open.chain(closed)
+        };
+        self.hosts.iter().flat_map(of_host).collect()
+    }
+
     /// All partitions of this process, open or not, in key order; stripes of one range by number.
     #[must_use]
     pub fn status(&self) -> Vec<PartitionStatus> {
-        let of_host = |host: &crate::index::server::host::Host| {
+        let of_host = |host: &Host| {
             let id = host.context.host;
             host.opened.all().into_iter().map(move |partition| status(&partition, id))
         };

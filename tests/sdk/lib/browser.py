@@ -76,11 +76,22 @@ class Browser:
             raise RuntimeError(f"{method} {path}: {value['error']}: {value['message']}")
         return value
 
+    def _devtools(self, command, **parameters):
+        return self._call("POST", f"/session/{self.session}/goog/cdp/execute", {"cmd": command, "params": parameters})
+
     def prefer(self, scheme):
         """Has the user prefer `light` or `dark`."""
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        self._call("POST", f"/session/{self.session}/goog/cdp/execute",
-                   {"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}})
+        self._devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def screen(self, width, height):
+        """Has a screen of so many pixels, with scroll bars that take no room, as on phones."""
+        self._devtools("Emulation.setScrollbarsHidden", hidden=True)
+        self._devtools("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def whole_page(self, path):
+        """Writes the page as a PNG, with what is below the screen."""
+        made = self._devtools("Page.captureScreenshot", captureBeyondViewport=True)
+        pathlib.Path(path).write_bytes(base64.b64decode(made["data"]))
 
     def open(self, url):
         """Loads a page."""

@@ -357,3 +357,53 @@ async fn the_page_is_served_to_all_and_the_data_is_not() {
     assert_eq!(both.served.ask("POST", "/admin/partitions/split", "", "{}").await.0, 401);
     both.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn history_is_kept_without_a_reader_and_told_in_parts() {
+    let both = both().await;
+    let stop = both.served.env.tasks.stopping();
+    both.rig.store.keep_history(&both.served.env, stop);
+    let ask = async |query: &str| {
+        let path = format!("/admin/partitions/history{query}");
+        let (status, told) = both.served.command("GET", &path, "").await;
+        assert_eq!(status, 200, "{told}");
+        told
+    };
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    both.done("split", json!({ "at": ["photos/raw/m"] })).await;
+    for number in 0..20 {
+        both.rig.put(&format!("n{number:02}")).await;
+    }
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    let all = ask("").await;
+    assert_eq!(
+        (&all["after"], &all["window_s"], &all["every_s"]),
+        (&Value::Null, &json!(600), &json!(2.0))
+    );
+    let looks = all["looks"].as_array().unwrap();
+    assert!(looks.len() >= 3 && all["began"] == looks[0]["at"], "{all}");
+    let stays = all["stays"].as_array().unwrap();
+    let froms: Vec<&str> = stays.iter().map(|stay| stay["from"].as_str().unwrap()).collect();
+    assert_eq!(froms, ["", "", "photos/raw/m"], "the whole, and its parts");
+    assert!(stays[0]["until"].is_u64() && stays[1]["until"].is_null());
+    assert_eq!(stays[0]["until"], stays[1]["since"]);
+    let busy = looks.iter().flat_map(|look| look["rates"].as_array().unwrap());
+    assert!(busy.clone().any(|rate| rate[0] == stays[2]["number"] && rate[1].as_f64() > Some(1.0)));
+    assert_eq!(all["containers"]["complete"], true);
+    assert_eq!(all["containers"]["all"][0][1], "photos/raw");
+
+    let last = looks.last().unwrap()["number"].as_u64().unwrap();
+    let names = &all["names"];
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let part = ask(&format!("?after={last}&names={names}")).await;
+    assert_eq!(part["after"], last);
+    assert!(!part["looks"].as_array().unwrap().is_empty());
+    assert_eq!((&part["stays"], &part["containers"]), (&json!([]), &Value::Null));
+    assert_eq!(both.served.command("GET", "/admin/partitions/history?since=1", "").await.0, 400);
+    let list = both.list().await;
+    assert_eq!(
+        (&list["changes"][0]["low"], &list["changes"][0]["high"]),
+        (&json!(""), &Value::Null)
+    );
+    both.end().await;
+}
