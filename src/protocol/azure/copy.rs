@@ -150,7 +150,7 @@ pub(super) fn increment(all: &HeaderMap, path: BlobPath) -> Result<Operation, Re
             Refusal::new(Reason::UnsupportedHeader).detail(Detail::HeaderName, "x-ms-source-range")
         );
     }
-    let precondition = conditions::write(all)?;
+    let precondition = encryption::with(all, conditions::write(all)?)?;
     let copy = CopyIncrement { path, precondition, source };
     Ok(ContentOperation::CopyIncrement(Box::new(copy)).into())
 }
