@@ -62,8 +62,8 @@ mod users;
 mod work;
 
 pub use account_store::{
-    AccountStore, AccountStoreParts, AssigneeKind, AssignmentView, Endpoints, KeySlot, NewKey,
-    NewUser, StoreError,
+    AccountStore, AccountStoreParts, AssigneeKind, AssignmentView, Endpoints, KeySlot, NewAccount,
+    NewKey, NewUser, StoreError,
 };
 pub use controls::{BackupControl, BackupView};
 pub use controls::{DiskControl, DiskRefusal, DiskView};

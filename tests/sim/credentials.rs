@@ -16,6 +16,7 @@ use std::time::Duration;
 use blockyard::admin::AccountStore;
 use blockyard::admin::AccountStoreParts;
 use blockyard::admin::Endpoints;
+use blockyard::admin::NewAccount;
 use blockyard::audit_log::AuditLog;
 use blockyard::auth::KeyRing;
 use blockyard::coordinator::IdAllocator;
@@ -202,7 +203,8 @@ impl Session<'_> {
         if role == Role::First {
             for name in ACCOUNTS {
                 let keys = [self.new_key(), self.new_key()];
-                let created = self.admin.create(name, keys.clone().map(Some), false).await;
+                let new = NewAccount { keys: keys.clone().map(Some), ..NewAccount::default() };
+                let created = self.admin.create(name, new).await;
                 created.map_err(|error| format!("{name} is not created: {error}"))?;
                 let state = State { keys: keys.to_vec(), ..State::default() };
                 let known = Known { possible: vec![state], ..Known::default() };
