@@ -7,6 +7,7 @@
 use std::fs;
 use std::fs::File;
 use std::fs::Metadata;
+use std::fs::TryLockError;
 use std::io;
 use std::io::Read;
 use std::io::Seek;
@@ -14,9 +15,14 @@ use std::io::SeekFrom;
 use std::io::Write;
 use std::path::Path;
 use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
 use std::time::UNIX_EPOCH;
 
 use crate::types::Timestamp;
+
+use super::system;
 
 /// What a name in a folder is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,60 +114,204 @@ pub fn read_piece(from: &mut dyn Read, len: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads up to `len` bytes at `offset` of a file; fewer only at its end.
-///
-/// # Errors
-/// The system's.
-pub fn read_piece_at(path: &Path, offset: u64, len: usize) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
-    file.seek(SeekFrom::Start(offset))?;
-    read_piece(&mut file, len)
+/// The note of a file that is being made. Who has it open has locked it: one command at a time
+/// makes the file.
+#[derive(Debug)]
+pub struct UserNote {
+    path: PathBuf,
+    file: Mutex<File>,
 }
 
-/// Writes bytes at `offset` of a file, which is made if it does not exist. Not durable until
-/// [`finish_user_file`].
-///
-/// # Errors
-/// The system's.
-pub fn write_piece_at(path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(false).open(path)?;
-    file.seek(SeekFrom::Start(offset))?;
-    file.write_all(bytes)
-}
+impl UserNote {
+    /// Opens a note, or makes an empty one, and locks it until it is dropped. `None` if another
+    /// holds the lock. A symbolic link is not followed.
+    ///
+    /// # Errors
+    /// The system's; there is something that is no regular file.
+    pub fn lock(path: &Path) -> io::Result<Option<Self>> {
+        loop {
+            let file = match open_itself(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => match create_new(path) {
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                    made => made?,
+                },
+                opened => opened?,
+            };
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            // The last holder may have removed the note after it was opened here.
+            if is_at(&file, path)? {
+                return Ok(Some(Self { path: path.to_owned(), file: Mutex::new(file) }));
+            }
+        }
+    }
 
-/// Adds text at the end of a file, which is made if it does not exist.
-///
-/// # Errors
-/// The system's.
-pub fn append_text(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = fs::OpenOptions::new().append(true).create(true).open(path)?;
-    file.write_all(text.as_bytes())
-}
+    /// What the note says; `None` if it is no text.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn text(&self) -> io::Result<Option<String>> {
+        let mut bytes = Vec::new();
+        let mut file = own(&self.file);
+        file.rewind()?;
+        file.read_to_end(&mut bytes)?;
+        Ok(String::from_utf8(bytes).ok())
+    }
 
-/// Reads a small text file; `None` if it does not exist or is no text.
-///
-/// # Errors
-/// The system's.
-pub fn read_text(path: &Path) -> io::Result<Option<String>> {
-    match fs::read(path) {
-        Ok(bytes) => Ok(String::from_utf8(bytes).ok()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+    /// Replaces what the note says.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn restart(&self, text: &str) -> io::Result<()> {
+        own(&self.file).set_len(0)?;
+        self.append(text)
+    }
+
+    /// Adds text at the end.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn append(&self, text: &str) -> io::Result<()> {
+        let mut file = own(&self.file);
+        file.seek(SeekFrom::End(0))?;
+        file.write_all(text.as_bytes())
+    }
+
+    /// Removes the note. Others can make a new one from now on.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn remove(&self) -> io::Result<()> {
+        remove_user_file(&self.path)
     }
 }
 
-/// Cuts the file `part` to `len` bytes, makes it durable and gives it its final name. A file that
-/// had the name is replaced.
-///
-/// # Errors
-/// The system's.
-pub fn finish_user_file(part: &Path, len: u64, path: &Path) -> io::Result<()> {
+/// A file that is being made under another name. It is opened once.
+#[derive(Debug)]
+pub struct UserPart {
+    path: PathBuf,
+    file: Mutex<File>,
+}
+
+impl UserPart {
+    /// A new, empty file. What had the name is removed; a symbolic link is not followed.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        remove_user_file(path)?;
+        Ok(Self { path: path.to_owned(), file: Mutex::new(create_new(path)?) })
+    }
+
+    /// The file that an earlier command has left; `None` if there is none.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn resume(path: &Path) -> io::Result<Option<Self>> {
+        if !user_file_itself(path)?.is_some_and(|found| found.kind == UserFileKind::File) {
+            return Ok(None);
+        }
+        Ok(Some(Self { path: path.to_owned(), file: Mutex::new(open_itself(path)?) }))
+    }
+
+    /// Writes bytes at `offset`. Not durable until [`Self::finish`].
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut file = own(&self.file);
+        file.seek(SeekFrom::Start(offset))?;
+        file.write_all(bytes)
+    }
+
+    /// Reads up to `len` bytes at `offset`; fewer only at the end.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+        let mut file = own(&self.file);
+        file.seek(SeekFrom::Start(offset))?;
+        read_piece(&mut *file, len)
+    }
+
+    /// The same file, to be read from its beginning while nothing else is done with it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn reader(&self) -> io::Result<File> {
+        let mut file = own(&self.file).try_clone()?;
+        file.rewind()?;
+        Ok(file)
+    }
+
+    /// Cuts the file to `len` bytes, makes it durable and gives it its final name, durably. A file
+    /// that had the name is replaced.
+    ///
+    /// # Errors
+    /// The system's; the file has lost its name to another, or was removed.
+    pub fn finish(&self, len: u64, target: &Path) -> io::Result<()> {
+        let file = own(&self.file);
+        file.set_len(len)?;
+        file.sync_all()?;
+        if !is_at(&file, &self.path)? {
+            let path = self.path.display();
+            let text = format!("{path} was removed or replaced meanwhile: run the command again");
+            return Err(io::Error::other(text));
+        }
+        fs::rename(&self.path, target)?;
+        let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+        match system::sync_folder(folder.unwrap_or(Path::new("."))) {
+            // A folder that may be written and not read, or a file system that syncs no folders.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::PermissionDenied
+                        | io::ErrorKind::InvalidInput
+                        | io::ErrorKind::Unsupported
+                ) =>
+            {
+                Ok(())
+            }
+            synced => synced,
+        }
+    }
+}
+
+fn own(file: &Mutex<File>) -> MutexGuard<'_, File> {
+    file.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn create_new(path: &Path) -> io::Result<File> {
+    fs::OpenOptions::new().read(true).write(true).create_new(true).open(path)
+}
+
+/// Opens a regular file to read and write it; not what a symbolic link leads to.
+fn open_itself(path: &Path) -> io::Result<File> {
+    let refused = || {
+        let text = format!("{} is no regular file: remove it", path.display());
+        io::Error::new(io::ErrorKind::InvalidInput, text)
+    };
     let mut options = fs::OpenOptions::new();
-    let file = options.write(true).create(true).truncate(false).open(part)?;
-    file.set_len(len)?;
-    file.sync_all()?;
-    fs::rename(part, path)
+    let opened = system::no_follow(options.read(true).write(true)).open(path);
+    let file = opened.map_err(|error| match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => refused(),
+        Ok(_) | Err(_) => error,
+    })?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(refused()) }
+}
+
+/// Whether a path still names an open file. Windows tells only that it names a file.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let found = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        found => found?,
+    };
+    let own = file.metadata()?;
+    let identity = |file: &Metadata| (system::device(file), system::inode(file));
+    Ok(found.is_file() && identity(&found) == identity(&own))
 }
 
 /// Makes a folder and those above it.
@@ -187,26 +337,85 @@ pub fn remove_user_file(path: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
+    fn read(path: &Path) -> Vec<u8> {
+        read_piece(&mut open_user_file(path).unwrap(), 100).unwrap()
+    }
+
     #[test]
     fn pieces_make_a_file_that_appears_when_it_is_finished() {
         let folder = tempfile::tempdir().unwrap();
         let (part, path) = (folder.path().join("part"), folder.path().join("file"));
-        write_piece_at(&part, 4, b"efgh-old").unwrap();
-        write_piece_at(&part, 0, b"abcd").unwrap();
+        assert!(UserPart::resume(&part).unwrap().is_none());
+        UserPart::create(&part).unwrap().write_at(4, b"efgh-old").unwrap();
+        let made = UserPart::resume(&part).unwrap().unwrap();
+        made.write_at(0, b"abcd").unwrap();
         assert_eq!(user_file(&path).unwrap(), None);
-        finish_user_file(&part, 8, &path).unwrap();
-        assert_eq!(read_text(&path).unwrap().as_deref(), Some("abcdefgh"));
-        assert_eq!(read_piece_at(&path, 6, 10).unwrap(), b"gh");
+        made.finish(8, &path).unwrap();
+        assert_eq!(read(&path), b"abcdefgh");
+        assert_eq!(made.read_at(6, 10).unwrap(), b"gh");
+        assert_eq!(read_piece(&mut made.reader().unwrap(), 10).unwrap(), b"abcdefgh");
         assert_eq!(user_file(&part).unwrap(), None);
         let facts = user_file(&path).unwrap().unwrap();
         assert_eq!((facts.kind, facts.len), (UserFileKind::File, 8));
-        append_text(&part, "one\n").unwrap();
-        append_text(&part, "two\n").unwrap();
-        assert_eq!(read_text(&part).unwrap().as_deref(), Some("one\ntwo\n"));
-        remove_user_file(&part).unwrap();
-        remove_user_file(&part).unwrap();
-        assert_eq!(read_text(&part).unwrap(), None);
         assert_eq!(user_folder(folder.path()).unwrap(), [path]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn part_that_was_removed_or_replaced_never_becomes_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (part, path) = (folder.path().join("part"), folder.path().join("file"));
+        let first = UserPart::create(&part).unwrap();
+        first.write_at(0, b"first").unwrap();
+        remove_user_file(&part).unwrap();
+        first.write_at(5, b"more").unwrap();
+        first.finish(9, &path).unwrap_err();
+        let second = UserPart::create(&part).unwrap();
+        second.write_at(0, b"second").unwrap();
+        first.finish(9, &path).unwrap_err();
+        assert_eq!(user_file(&path).unwrap(), None);
+        second.finish(6, &path).unwrap();
+        assert_eq!(read(&path), b"second");
+    }
+
+    #[test]
+    fn one_at_a_time_has_the_note() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("note");
+        let note = UserNote::lock(&path).unwrap().unwrap();
+        assert!(UserNote::lock(&path).unwrap().is_none());
+        note.restart("one\n").unwrap();
+        note.append("two\n").unwrap();
+        assert_eq!(note.text().unwrap().as_deref(), Some("one\ntwo\n"));
+        drop(note);
+        let note = UserNote::lock(&path).unwrap().unwrap();
+        assert_eq!(note.text().unwrap().as_deref(), Some("one\ntwo\n"));
+        note.restart("new\n").unwrap();
+        assert_eq!(note.text().unwrap().as_deref(), Some("new\n"));
+        note.remove().unwrap();
+        remove_user_file(&path).unwrap();
+        // Who still has the removed note open keeps nobody out.
+        let other = UserNote::lock(&path).unwrap().unwrap();
+        assert_eq!(other.text().unwrap().as_deref(), Some(""));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn planted_links_are_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (victim, link) = (folder.path().join("victim"), folder.path().join("link"));
+        UserPart::create(&victim).unwrap().write_at(0, b"mine").unwrap();
+        for to in [victim.as_path(), &folder.path().join("nothing")] {
+            std::os::unix::fs::symlink(to, &link).unwrap();
+            let refused = UserNote::lock(&link).unwrap_err().to_string();
+            assert!(refused.contains("remove it"), "{refused}");
+            assert!(UserPart::resume(&link).unwrap().is_none());
+            UserPart::create(&link).unwrap().write_at(0, b"theirs").unwrap();
+            assert_eq!(user_file_itself(&link).unwrap().unwrap().kind, UserFileKind::File);
+            remove_user_file(&link).unwrap();
+        }
+        assert_eq!(read(&victim), b"mine");
+        assert_eq!(user_folder(folder.path()).unwrap(), [victim]);
     }
 
     #[cfg(unix)]

@@ -9,6 +9,7 @@
 """
 
 import contextlib
+import fcntl
 import hashlib
 import http.server
 import json
@@ -39,6 +40,11 @@ class Client:
         names = [name for name in os.environ if name.startswith(("BLOCKYARD_", "AZURE_STORAGE_"))]
         self.env = {name: value for name, value in os.environ.items() if name not in names}
         self.env["BLOCKYARD_ENDPOINT"] = f"http://{self.address}"
+
+    def signed(self, address, name):
+        """The URL of a container or blob with a shared access signature."""
+        words = [self.binary, "sas", name, "--account", DEV_NAME, "--endpoint", address]
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
 
     def begin(self, *words, **more):
         """Starts a command."""
@@ -186,6 +192,21 @@ def large(client, server, verdicts, scratch, size, block):
                    f"<= {mib(size * 2 // 3)}", mib(found["received_bytes"]))
     verdicts.check("(b) the file is equal", file_md5(target) == digest)
     verdicts.equal("(b) nothing is left of the killed run", unfinished(scratch), [])
+    target.unlink()
+    both = [client.begin("cp", place, target, *words) for _ in range(2)]
+    for process in both:
+        process.communicate(timeout=WAIT_SECONDS)
+    codes = [process.returncode for process in both]
+    verdicts.check("(b) two commands with one target at once", 0 in codes and set(codes) <= {0, 1}, found=codes)
+    verdicts.check("(b) the file is whole", file_md5(target) == digest and unfinished(scratch) == [])
+    target.unlink()
+    note = scratch / f".blockyard-{hashlib.md5(target.name.encode()).hexdigest()[:16]}.note"
+    with open(note, "wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        code, _, errors = client.run("cp", place, target, *words)
+        verdicts.check("(b) another command has the target", code == 1 and "another command" in errors and not target.exists())
+    client.good("cp", place, target, *words)
+    verdicts.check("(b) and then no more", file_md5(target) == digest and unfinished(scratch) == [])
 
 
 def changed(client, server, verdicts, scratch):
@@ -255,7 +276,7 @@ def hostile_server(endless):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as made:
         threading.Thread(target=made.serve_forever, daemon=True).start()
         try:
-            yield f"http://127.0.0.1:{made.server_address[1]}/{DEV_NAME}/{BOX}"
+            yield f"http://127.0.0.1:{made.server_address[1]}/{DEV_NAME}/{BOX}?sig=any"
         finally:
             made.shutdown()
 
@@ -294,8 +315,7 @@ def commands(client, server, verdicts, scratch):
         verdicts.check(f"(e) cat --range {text}", client.good("cat", f"by://{BOX}/odd/a b#%41?.json", "--range", text) == part)
     url = blob.url
     verdicts.check("(e) the SDK's URL is read", client.good("cat", url) == data)
-    signed = subprocess.run([client.binary, "sas", f"{BOX}/odd/a b#%41?.json", "--account", DEV_NAME, "--endpoint",
-                             server.account.url], capture_output=True, text=True, check=True).stdout.strip()
+    signed = client.signed(server.account.url, f"{BOX}/odd/a b#%41?.json")
     verdicts.check("(e) a URL with a signature", client.good("cat", signed) == data)
     blob.set_blob_metadata({"owner": "me"})
     blob.set_blob_tags({"kind": "odd"})
@@ -322,7 +342,32 @@ def commands(client, server, verdicts, scratch):
                         (["rm", f"by://{BOX}/many/"], 2), (["rm", f"by://{BOX}/none"], 1), (["rm", "-r", f"by://{BOX}/none"], 1)):
         found, _, errors = client.run(*words)
         verdicts.check(f"(e) exit code of {words[0]} {str(words[-1])[-14:]}", found == code and errors, code, f"{found} {errors[-60:]}")
+    sources(client, verdicts, scratch)
     deletions(client, service, verdicts, scratch)
+
+
+def sources(client, verdicts, scratch):
+    """Sources and targets that need care."""
+    for name in ("one", "two"):
+        client.good("cp", "-", f"by://{BOX}/same/{name}/file", stdin=name.encode())
+        (scratch / "same" / name).mkdir(parents=True)
+        (scratch / "same" / name / "file").write_bytes(name.encode())
+    (scratch / "same-back").mkdir()
+    blobs = [f"by://{BOX}/same/{name}/file" for name in ("one", "two")]
+    files = [scratch / "same" / name / "file" for name in ("one", "two")]
+    for words in ([*blobs, scratch / "same-back"], [*files, f"by://{BOX}/same-up/"], [*blobs, f"by://{BOX}/same-up/"]):
+        code, _, errors = client.run("cp", *words)
+        verdicts.check(f"(e) two sources with one target, to {str(words[-1])[-10:]}", code == 2 and "two sources" in errors, 2, code)
+    verdicts.equal("(e) and nothing is written", list((scratch / "same-back").iterdir()), [])
+    if pathlib.Path("/proc/cpuinfo").exists():
+        client.good("cp", "/proc/cpuinfo", f"by://{BOX}/made-up")
+        verdicts.check("(e) a file that seems empty", b"processor" in client.good("cat", f"by://{BOX}/made-up"))
+    os.mkfifo(scratch / "pipe")
+    process = client.begin("cp", scratch / "pipe", f"by://{BOX}/pipe", "--block-size", "1MiB")
+    with open(scratch / "pipe", "wb") as pipe:
+        pipe.write(content("pipe", 3 << 20))
+    process.communicate(timeout=WAIT_SECONDS)
+    verdicts.check("(e) a pipe", process.returncode == 0 and client.good("cat", f"by://{BOX}/pipe") == content("pipe", 3 << 20))
 
 
 def deletions(client, service, verdicts, scratch):
@@ -388,7 +433,10 @@ def second_server(options, client, server, verdicts, scratch):
         verdicts.check("(e) https, not trusted", code == 1 and "certificate" in errors.lower(), found=errors[-80:])
         secure.extra = ["--ca", data / "tls" / "ca.pem"]
         client.good("cp", scratch / "secure", f"by://{BOX}/across")
-        url = server.account.service().get_blob_client(BOX, "across").url
+        plain = server.account.service().get_blob_client(BOX, "across").url
+        code, _, errors = secure.run("cat", plain)
+        verdicts.check("(e) the key does not go to another host", code == 2 and "--endpoint" in errors, found=errors[-80:])
+        url = client.signed(server.account.url, f"{BOX}/across")
         code, found = secure.copy(url, f"by://{BOX}/across", "--block-size", "1MiB", "--account", f"{DEV_NAME}:{DEV_KEY}")
         verdicts.check("(e) from server to server", code == 0 and found["sent_bytes"] + found["received_bytes"] < 1 << 20,
                        found=f"exit {code}")

@@ -106,8 +106,7 @@ impl Service {
         piece: Option<Piece>,
     ) -> Result<Bytes, CallError> {
         let len = piece.map_or(0, |piece| piece.len);
-        let room = usize::try_from(len).unwrap_or(usize::MAX).saturating_add(64 << 10);
-        let mut ask = self.of_blob(Method::GET, at).answered_by(room);
+        let mut ask = self.of_blob(Method::GET, at).answered_by(len);
         ask = ask.header("if-match", quoted(etag));
         if let Some(piece) = piece {
             ask = ask.header("x-ms-range", piece.header());
@@ -170,7 +169,7 @@ impl Service {
             .header("x-ms-copy-source", source.url)
             .header("x-ms-source-range", piece.header())
             .header("x-ms-source-if-match", quoted(source.etag));
-        self.call(&ask).await.map(drop)
+        self.call(&ask.fetching(piece.len)).await.map(drop)
     }
 
     /// Put Block List.

@@ -10,6 +10,7 @@ use crate::protocol::azure::answers::StagedBlock;
 use crate::types::Md5;
 
 use super::blobs::Piece;
+use super::url::plain;
 
 /// Blocks of a blob. Source: "Put Block List".
 pub(super) const BLOCKS_MAX: u64 = 50_000;
@@ -47,9 +48,12 @@ pub(super) fn block_id(piece: Piece, digest: Md5) -> String {
     STANDARD.encode(bytes)
 }
 
-/// The id of a block that a server copies: its content is that of the source with this `ETag`.
-pub(super) fn copied_block_id(piece: Piece, etag: &str) -> String {
-    block_id(piece, Md5::of(etag.trim_matches('"').as_bytes()))
+/// The id of a block that a server copies: its content is that of the source with this
+/// URL and `ETag`. Two sources may have the same `ETag`. A signature in the URL says nothing of the
+/// content, and the next run has another.
+pub(super) fn copied_block_id(piece: Piece, url: &str, etag: &str) -> String {
+    let state = format!("{}?{}", plain(url), etag.trim_matches('"'));
+    block_id(piece, Md5::of(state.as_bytes()))
 }
 
 /// The staged blocks of a blob that an earlier run may have left.
@@ -108,13 +112,21 @@ mod tests {
             block_id(Piece { start: 4, len: 4 }, digest),
             block_id(Piece { start: 8, len: 3 }, digest),
             block_id(piece, Md5::of(b"abcx")),
-            copied_block_id(piece, "0x8D"),
+            copied_block_id(piece, "http://h/c/b", "0x8D"),
         ];
         for other in others {
             assert_eq!(other.len(), id.len(), "the service wants one length");
             assert!(!staged.has(&other, 4), "{other}");
         }
         assert!(STANDARD.decode(&id).unwrap().len() <= 64, "the longest id of the service");
-        assert_eq!(copied_block_id(piece, "\"0x8D\""), copied_block_id(piece, "0x8D"));
+    }
+
+    #[test]
+    fn copied_blocks_are_told_by_source_and_state() {
+        let of = |url, etag| copied_block_id(Piece { start: 8, len: 4 }, url, etag);
+        let id = of("http://h/c/b", "0x8D");
+        assert_eq!(of("http://h/c/b?sig=1", "\"0x8D\""), id);
+        assert_ne!(of("http://h/c/other", "0x8D"), id);
+        assert_ne!(of("http://h/c/b", "0x8E"), id);
     }
 }

@@ -167,14 +167,15 @@ impl Login {
         self.endpoint.clone()
     }
 
-    /// The endpoint in a URL, and what of its path is behind the account.
+    /// The endpoint in a URL, and what of its path is behind the account. A key signs only requests
+    /// to the host of the endpoint: another host could send what it gets to the right one.
     ///
     /// # Errors
-    /// [`FilesError::Url`].
+    /// [`FilesError::Url`]: no account, or a URL of another host without a signature.
     pub(super) fn endpoint_of<'a>(&self, url: &'a Url) -> Result<(Endpoint, &'a str), FilesError> {
         let own = &self.endpoint;
-        if url.tls == own.tls
-            && url.authority.eq_ignore_ascii_case(&own.authority)
+        let at_own = (url.tls, &url.host, url.port) == (own.tls, &own.host, own.port);
+        if at_own
             && let Some(rest) = url.path.strip_prefix(own.base.as_str())
             && (rest.is_empty() || rest.starts_with('/'))
         {
@@ -192,7 +193,7 @@ impl Login {
         let (account, base, rest) = match in_host {
             Some(name) => (name.to_owned(), String::new(), url.path.as_str()),
             None => {
-                let path = url.path.trim_start_matches('/');
+                let path = url.path.strip_prefix('/').unwrap_or(&url.path);
                 let name = path.split('/').next().filter(|name| !name.is_empty());
                 let name = name.ok_or_else(|| url.refused("it names no account"))?;
                 let rest = path.get(name.len()..).unwrap_or_default();
@@ -201,6 +202,13 @@ impl Login {
         };
         let credential = match &url.signature {
             Some(query) => Credential::Signature(query.clone()),
+            None if !at_own => {
+                return Err(url.refused(
+                    "it has no shared access signature, and the account's key is used only at the \
+                     host of --endpoint or of the connection string: give a URL with a signature, \
+                     or this host as --endpoint",
+                ));
+            }
             None if account == self.account.name => Credential::Key(self.account.keys.clone()),
             None if account == DEVELOPMENT_NAME => {
                 Credential::Key(AccountConfig::development().keys()?)
@@ -311,12 +319,26 @@ mod tests {
             ("http://h:1/mine", "http://h:1/mine/", "mine", "Key(..)", ""),
             ("http://h:1/minecraft/c", "http://h:1/minecraft/", "minecraft", "Nothing", "/c"),
             ("http://h:1/mine/c?sig=1", "http://h:1/mine/", "mine", "Signature(..)", "/c"),
-            ("https://mine.blob.x.org/c/b", "https://mine.blob.x.org/", "mine", "Key(..)", "/c/b"),
-            ("https://other.blob.x.org/c", "https://other.blob.x.org/", "other", "Nothing", "/c"),
-            ("https://mine.x.org/c", "https://mine.x.org/", "mine", "Key(..)", "/c"),
+            ("http://H:1/mine/c", "http://h:1/mine/", "mine", "Key(..)", "/c"),
+            ("http://h:2/mine/c?sig=1", "http://h:2/mine/", "mine", "Signature(..)", "/c"),
             (
-                "http://l/devstoreaccount1/c",
-                "http://l/devstoreaccount1/",
+                "https://mine.blob.x.org/c/b?sig=1",
+                "https://mine.blob.x.org/",
+                "mine",
+                "Signature(..)",
+                "/c/b",
+            ),
+            (
+                "https://other.blob.x.org/c?sig=1",
+                "https://other.blob.x.org/",
+                "other",
+                "Signature(..)",
+                "/c",
+            ),
+            ("https://mine.x.org/c?sig=1", "https://mine.x.org/", "mine", "Signature(..)", "/c"),
+            (
+                "http://h:1/devstoreaccount1/c",
+                "http://h:1/devstoreaccount1/",
                 "devstoreaccount1",
                 "Key(..)",
                 "/c",
@@ -327,6 +349,18 @@ mod tests {
             let wanted = (url.to_owned(), account, credential.to_owned());
             assert_eq!((shown(&endpoint), left), (wanted, rest), "{text}");
         }
-        login.endpoint_of(&Url::parse("http://h:2/").unwrap()).unwrap_err();
+        for text in [
+            "http://h:2/",
+            "http://h:2/mine/c",
+            "https://h:1/mine/c",
+            "http://h/mine/c",
+            "https://mine.blob.x.org/c",
+            "https://mine.x.org/c",
+            "http://l/devstoreaccount1/c",
+            "http://h:1//mine/c",
+        ] {
+            let refused = login.endpoint_of(&Url::parse(text).unwrap()).unwrap_err();
+            assert!(refused.is_of_usage(), "{text}: {refused}");
+        }
     }
 }

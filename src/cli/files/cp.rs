@@ -26,6 +26,7 @@ use super::names::shown;
 use super::place::Place;
 use super::place::places;
 use super::plan::Manner;
+use super::plan::differ;
 use super::plan::plan;
 use super::service::Service;
 use super::work::Job;
@@ -118,6 +119,7 @@ pub(in crate::cli) async fn cp(args: &CpArgs) -> Result<(), FilesError> {
     for source in sources {
         works.push_back(plan(&copying, source, &target, manner).await?);
     }
+    differ(&works)?;
     let began = copying.service.env.clock.monotonic();
     run(&copying, works, args.json).await;
     let took = copying.service.env.clock.monotonic().saturating_sub(began);

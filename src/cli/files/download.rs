@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::TryStreamExt;
@@ -15,6 +16,8 @@ use futures_util::stream;
 
 use crate::env::user_files;
 use crate::env::user_files::UserFileKind;
+use crate::env::user_files::UserNote;
+use crate::env::user_files::UserPart;
 use crate::protocol::azure::answers::ListedBlob;
 use crate::types::Md5;
 
@@ -28,6 +31,9 @@ use super::note;
 use super::note::Header;
 use super::place::Remote;
 use super::same;
+
+/// Pieces that have come, by their starts.
+type Noted = BTreeMap<u64, (Piece, Md5)>;
 
 /// A blob and the file that it becomes.
 #[derive(Debug)]
@@ -46,6 +52,7 @@ impl Copying {
     /// [`FilesError`].
     pub(super) async fn download(&self, job: &Download) -> Result<Outcome, FilesError> {
         let Download { source, blob, path, folder } = job;
+        let files = Unfinished::of(path);
         let (target, inside) = (path.clone(), folder.clone());
         let existing = self
             .on_disk(path, move || {
@@ -59,14 +66,22 @@ impl Copying {
                 return Err(FilesError::Disk { path: path.clone(), error });
             }
             Some(file) if same::is_downloaded(self, path, file, blob).await? => {
+                self.on_disk(path, move || clear(&files)).await?;
                 return Ok(Outcome::Skipped);
             }
             Some(_) | None => {}
         }
-        if blob.size <= self.options.block_size {
-            self.whole(source, blob, path).await?;
+        let locking = files.note.clone();
+        let note = self.on_disk(path, move || UserNote::lock(&locking)).await?;
+        let note = Arc::new(note.ok_or_else(|| busy(path))?);
+        if blob.size > self.options.block_size {
+            self.in_pieces(source, blob, path, &files, &note).await?;
         } else {
-            self.in_pieces(source, blob, path).await?;
+            let done = self.whole(source, blob, path, &files).await;
+            // No later run can take over anything of it.
+            let held = Arc::clone(&note);
+            self.on_disk(path, move || remove(&files, &held)).await?;
+            done?;
         }
         Ok(Outcome::Copied)
     }
@@ -77,21 +92,21 @@ impl Copying {
         source: &Remote,
         blob: &ListedBlob,
         path: &Path,
+        files: &Unfinished,
     ) -> Result<(), FilesError> {
         let permit = self.permit().await;
         let piece = (blob.size > 0).then_some(Piece { start: 0, len: blob.size });
         let bytes = self.service.get(source, &blob.etag, piece).await?;
-        let files = Unfinished::of(path);
-        let (target, len) = (path.to_owned(), blob.size);
+        let (target, len, part) = (path.to_owned(), blob.size, files.part.clone());
         let wanted = blob.md5.filter(|_| self.options.verify);
         let is_right = self
             .on_disk(path, move || {
                 if wanted.is_some_and(|md5| md5 != Md5::of(&bytes)) {
                     return Ok(false);
                 }
-                user_files::remove_user_file(&files.note)?;
-                user_files::write_piece_at(&files.part, 0, &bytes)?;
-                user_files::finish_user_file(&files.part, len, &target)?;
+                let part = UserPart::create(&part)?;
+                part.write_at(0, &bytes)?;
+                part.finish(len, &target)?;
                 Ok(true)
             })
             .await?;
@@ -103,38 +118,44 @@ impl Copying {
         Ok(())
     }
 
+    /// A blob that is several requests.
     async fn in_pieces(
         &self,
         source: &Remote,
         blob: &ListedBlob,
         path: &Path,
+        files: &Unfinished,
+        note: &Arc<UserNote>,
     ) -> Result<(), FilesError> {
         let header = Header::new(source.url(), &blob.etag, blob.size);
-        let files = Unfinished::of(path);
-        let beginning = files.clone();
-        let done = self.on_disk(path, move || begin(&beginning, &header)).await?;
-        let done = &done;
-        let size = blocks::block_size(self.options.block_size, blob.size);
-        stream::iter(blocks::pieces(blob.size, size))
+        let (held, place) = (Arc::clone(note), files.part.clone());
+        let (part, done) = self.on_disk(path, move || begin(&held, &place, &header)).await?;
+        let begun = Begun { note: Arc::clone(note), part: Arc::new(part) };
+        let (begun, done) = (&begun, &done);
+        // The size of the blob is what the server says. It must not say what memory is needed.
+        stream::iter(blocks::pieces(blob.size, self.options.block_size))
             .map(|piece| {
                 let noted = done.get(&piece.start).filter(|(found, _)| *found == piece);
-                self.piece(source, blob, piece, noted.map(|(_, digest)| *digest), &files)
+                self.piece(source, blob, piece, noted.map(|(_, digest)| *digest), begun, path)
             })
             .buffer_unordered(self.options.parallel)
             .try_collect::<()>()
             .await?;
-        let wanted = blob.md5.filter(|_| self.options.verify);
-        if let Some(md5) = wanted
-            && same::digest(self, &files.part).await? != md5
-        {
-            let wrong = files.clone();
-            self.on_disk(path, move || remove(&wrong)).await?;
-            return Err(differs(source));
+        if let Some(md5) = blob.md5.filter(|_| self.options.verify) {
+            let part = Arc::clone(&begun.part);
+            let digest = move || same::digest_of(&mut part.reader()?);
+            if self.on_disk(&files.part, digest).await? != md5 {
+                let (wrong, held) = (files.clone(), Arc::clone(note));
+                self.on_disk(path, move || remove(&wrong, &held)).await?;
+                return Err(differs(source));
+            }
         }
         let (target, len) = (path.to_owned(), blob.size);
+        let Begun { note, part } = begun.clone();
         self.on_disk(path, move || {
-            user_files::remove_user_file(&files.note)?;
-            user_files::finish_user_file(&files.part, len, &target)
+            part.finish(len, &target)?;
+            // Who takes the lock from now on finds the whole file.
+            note.remove()
         })
         .await
     }
@@ -146,15 +167,16 @@ impl Copying {
         blob: &ListedBlob,
         piece: Piece,
         noted: Option<Md5>,
-        files: &Unfinished,
+        begun: &Begun,
+        path: &Path,
     ) -> Result<(), FilesError> {
         let _permit = self.permit().await;
         if let Some(digest) = noted {
-            let part = files.part.clone();
+            let part = Arc::clone(&begun.part);
             let len = usize::try_from(piece.len).unwrap_or(usize::MAX);
             let is_there = self
-                .on_disk(&files.part, move || {
-                    let bytes = user_files::read_piece_at(&part, piece.start, len)?;
+                .on_disk(path, move || {
+                    let bytes = part.read_at(piece.start, len)?;
                     Ok(bytes.len() == len && Md5::of(&bytes) == digest)
                 })
                 .await?;
@@ -164,15 +186,22 @@ impl Copying {
             }
         }
         let bytes = self.service.get(source, &blob.etag, Some(piece)).await?;
-        let writing = files.clone();
-        self.on_disk(&files.part, move || {
-            user_files::write_piece_at(&writing.part, piece.start, &bytes)?;
-            user_files::append_text(&writing.note, &note::line(piece, Md5::of(&bytes)))
+        let Begun { note, part } = begun.clone();
+        self.on_disk(path, move || {
+            part.write_at(piece.start, &bytes)?;
+            note.append(&note::line(piece, Md5::of(&bytes)))
         })
         .await?;
         self.meter.moved(piece.len);
         Ok(())
     }
+}
+
+/// A download in pieces. The lock of its note is held as long as anything may write.
+#[derive(Clone)]
+struct Begun {
+    note: Arc<UserNote>,
+    part: Arc<UserPart>,
 }
 
 /// Makes the folder of a target. Below `inside`, no folder may be a symbolic link: it could lead
@@ -198,22 +227,37 @@ fn make_room(target: &Path, inside: Option<&Path>) -> io::Result<()> {
 }
 
 /// What an earlier run has left of the same blob. What it has left of another is removed.
-fn begin(files: &Unfinished, header: &Header) -> io::Result<BTreeMap<u64, (Piece, Md5)>> {
-    let text = user_files::read_text(&files.note)?;
-    let done = text.and_then(|text| note::read(&text, header));
+fn begin(note: &UserNote, part: &Path, header: &Header) -> io::Result<(UserPart, Noted)> {
+    let done = note.text()?.and_then(|text| note::read(&text, header));
     if let Some(done) = done
-        && user_files::user_file_itself(&files.part)?.is_some()
+        && let Some(part) = UserPart::resume(part)?
     {
-        return Ok(done);
+        return Ok((part, done));
     }
-    remove(files)?;
-    user_files::append_text(&files.note, &header.line())?;
-    Ok(BTreeMap::new())
+    let part = UserPart::create(part)?;
+    note.restart(&header.line())?;
+    Ok((part, Noted::new()))
 }
 
-fn remove(files: &Unfinished) -> io::Result<()> {
-    user_files::remove_user_file(&files.note)?;
-    user_files::remove_user_file(&files.part)
+/// The note is the last: who makes a new one may begin.
+fn remove(files: &Unfinished, note: &UserNote) -> io::Result<()> {
+    user_files::remove_user_file(&files.part)?;
+    note.remove()
+}
+
+/// Removes what a killed run has left of a file that is whole, unless another writes it again.
+fn clear(files: &Unfinished) -> io::Result<()> {
+    if user_files::user_file_itself(&files.note)?.is_none() {
+        return Ok(());
+    }
+    UserNote::lock(&files.note)?.map_or(Ok(()), |note| remove(files, &note))
+}
+
+fn busy(path: &Path) -> FilesError {
+    FilesError::Wrong(format!(
+        "{}: another command writes this file: run this one again when it has ended",
+        path.display()
+    ))
 }
 
 fn differs(source: &Remote) -> FilesError {
@@ -233,19 +277,38 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let files = Unfinished::of(&folder.path().join("target"));
         let header = Header::new("http://h/a/c/b".to_owned(), "1", 16);
-        assert!(begin(&files, &header).unwrap().is_empty());
-        let piece = Piece { start: 8, len: 8 };
-        user_files::write_piece_at(&files.part, 8, b"12345678").unwrap();
-        user_files::append_text(&files.note, &note::line(piece, Md5::of(b"12345678"))).unwrap();
-        assert_eq!(begin(&files, &header).unwrap().len(), 1);
+        let note = UserNote::lock(&files.note).unwrap().unwrap();
+        let begun = |header| begin(&note, &files.part, header).unwrap();
+        let write = |part: &UserPart| {
+            let piece = Piece { start: 8, len: 8 };
+            part.write_at(8, b"12345678").unwrap();
+            note.append(&note::line(piece, Md5::of(b"12345678"))).unwrap();
+        };
+        let (part, done) = begun(&header);
+        assert!(done.is_empty());
+        write(&part);
+        assert_eq!(begun(&header).1.len(), 1);
         // A note whose bytes are gone says nothing.
         user_files::remove_user_file(&files.part).unwrap();
-        assert!(begin(&files, &header).unwrap().is_empty());
-        user_files::write_piece_at(&files.part, 8, b"12345678").unwrap();
-        user_files::append_text(&files.note, &note::line(piece, Md5::of(b"12345678"))).unwrap();
-        let changed = Header::new("http://h/a/c/b".to_owned(), "2", 16);
-        assert!(begin(&files, &changed).unwrap().is_empty());
-        assert_eq!(user_files::user_file(&files.part).unwrap(), None, "bytes of the old blob");
+        let (part, done) = begun(&header);
+        assert!(done.is_empty());
+        write(&part);
+        let (part, done) = begun(&Header::new("http://h/a/c/b".to_owned(), "2", 16));
+        assert!(done.is_empty());
+        assert_eq!(part.read_at(0, 16).unwrap(), b"", "bytes of the old blob");
+    }
+
+    #[test]
+    fn left_files_are_cleared_unless_another_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = Unfinished::of(&folder.path().join("target"));
+        let note = UserNote::lock(&files.note).unwrap().unwrap();
+        drop(UserPart::create(&files.part).unwrap());
+        clear(&files).unwrap();
+        assert_eq!(user_files::user_folder(folder.path()).unwrap().len(), 2);
+        drop(note);
+        clear(&files).unwrap();
+        assert_eq!(user_files::user_folder(folder.path()).unwrap().len(), 0);
     }
 
     #[cfg(unix)]

@@ -106,6 +106,13 @@ impl CallError {
         self.status == Some(403) && self.code != "AuthenticationFailed"
     }
 
+    /// Whether staged blocks are encrypted otherwise than the request says.
+    pub(super) fn is_of_encryption(&self) -> bool {
+        let codes =
+            ["BlobDoesNotUseCustomerSpecifiedEncryption", "BlobUsesCustomerSpecifiedEncryption"];
+        self.status == Some(409) && codes.contains(&self.code.as_str())
+    }
+
     /// What the user can do.
     fn advice(&self) -> &'static str {
         match (self.code.as_str(), self.status) {
@@ -118,6 +125,13 @@ impl CallError {
             }
             (_, Some(403)) => "; the account or signature given does not permit it",
             ("ContainerNotFound", _) => "; `cp --make-container` makes the container",
+            (
+                "BlobDoesNotUseCustomerSpecifiedEncryption" | "BlobUsesCustomerSpecifiedEncryption",
+                _,
+            ) => {
+                "; blocks or a blob with another encryption are there: --force sends all blocks \
+                 again; if that does not help, copy to another name"
+            }
             ("InvalidBlobOrBlock" | "InvalidBlockId" | "BlockCountExceedsLimit", _) => {
                 "; another client has begun to write this blob: wait until it has finished, or \
                  copy to another name"
@@ -164,12 +178,20 @@ mod tests {
             (Some(403), "AuthorizationPermissionMismatch", "permit"),
             (Some(404), "ContainerNotFound", "--make-container"),
             (Some(412), "ConditionNotMet", "again"),
+            (Some(409), "BlobUsesCustomerSpecifiedEncryption", "--force"),
             (Some(503), "ServerBusy", "later"),
             (None, "", "--endpoint"),
         ] {
             let text = of(status, code);
             assert!(text.starts_with("PUT c/b: ") && text.contains(advice), "{text}");
         }
+        let of_encryption = |status, code: &str| {
+            let (what, message, code) = (String::new(), String::new(), code.to_owned());
+            CallError { what, status: Some(status), code, message }.is_of_encryption()
+        };
+        assert!(of_encryption(409, "BlobUsesCustomerSpecifiedEncryption"));
+        assert!(of_encryption(409, "BlobDoesNotUseCustomerSpecifiedEncryption"));
+        assert!(!of_encryption(409, "BlobExists"));
         assert_eq!(of(Some(409), "BlobExists"), "PUT c/b: 409 BlobExists: No");
     }
 }

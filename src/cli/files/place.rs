@@ -14,6 +14,7 @@ use super::connect::Login;
 use super::endpoint::Endpoint;
 use super::error::FilesError;
 use super::url::Url;
+use super::url::plain;
 
 /// The short form.
 const SHORT: &str = "by://";
@@ -54,6 +55,10 @@ impl Place {
             return short(rest, login).map(Self::Remote);
         }
         match scheme(words) {
+            None if is_meant_as_url(words) => Err(FilesError::Url {
+                text: plain(words).to_owned(),
+                why: "two slashes must follow the colon; write ./ before a local path",
+            }),
             None => Ok(Self::Local(text.into())),
             Some("http" | "https") => of_url(words, login).map(Self::Remote),
             Some(scheme) => Err(FilesError::Scheme(scheme.to_owned())),
@@ -81,6 +86,14 @@ fn scheme(text: &str) -> Option<&str> {
     (first && scheme.chars().all(plain)).then_some(scheme)
 }
 
+/// Whether a text begins as a URL, though it is none. What follows may be a signature, which no
+/// message about a path must show.
+fn is_meant_as_url(text: &str) -> bool {
+    let scheme = text.split(':').next().unwrap_or_default();
+    let known = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    known && scheme.len() < text.len()
+}
+
 /// `CONTAINER/NAME`, taken literally: nothing in it is decoded.
 fn short(rest: &str, login: &Login) -> Result<Remote, FilesError> {
     let (container, name) = rest.split_once('/').unwrap_or((rest, ""));
@@ -90,7 +103,11 @@ fn short(rest: &str, login: &Login) -> Result<Remote, FilesError> {
 fn of_url(text: &str, login: &Login) -> Result<Remote, FilesError> {
     let url = Url::parse(text)?;
     let (endpoint, rest) = login.endpoint_of(&url)?;
-    let rest = rest.trim_start_matches('/');
+    // Only one slash: behind more, the name of the container is empty, as of an unset variable.
+    let rest = rest.strip_prefix('/').unwrap_or(rest);
+    if rest.starts_with('/') {
+        return Err(url.refused("the name of its container is empty"));
+    }
     let (container, name) = rest.split_once('/').unwrap_or((rest, ""));
     let decoded = |part| percent_decode_str(part).decode_utf8();
     let (container, name) = (decoded(container), decoded(name));
@@ -181,15 +198,26 @@ mod tests {
         let account = "http://127.0.0.1:10000/devstoreaccount1";
         assert_eq!(remote(account), (None, String::new()));
         assert_eq!(remote(&format!("{account}/box/a%20b%2541/")), of("box", "a b%41/"));
-        assert_eq!(remote("https://acct.blob.example.org/$root/b"), of("$root", "b"));
+        assert_eq!(remote("https://acct.blob.example.org/$root/b?sig=1"), of("$root", "b"));
     }
 
     #[test]
     fn local_paths_have_no_scheme_and_unknown_schemes_are_refused() {
         let local =
             |text: &str| matches!(Place::parse(OsStr::new(text), &login()), Ok(Place::Local(_)));
-        for text in ["a", "a/b", "./by://x", "/by:/x", "by:/box", "C:\\x", "1://x", "a b://c", ".."]
-        {
+        for text in [
+            "a",
+            "a/b",
+            "./by://x",
+            "/by:/x",
+            "by:/box",
+            "C:\\x",
+            "1://x",
+            "a b://c",
+            "..",
+            "http",
+            "./http:/x",
+        ] {
             assert!(local(text), "{text}");
         }
         assert!(matches!(Place::parse(OsStr::new("-"), &login()), Ok(Place::Standard)));
@@ -198,11 +226,20 @@ mod tests {
             "az://x",
             "by://BOX/a",
             "by:///a",
-            "http://h/acct/X_/b",
-            "http://h/acct/box/%FF",
+            "http://127.0.0.1:10000/devstoreaccount1/X_/b",
+            "http://127.0.0.1:10000/devstoreaccount1/box/%FF",
+            "http://127.0.0.1:10000/devstoreaccount1//uploads/x",
+            "http://127.0.0.1:10000/devstoreaccount1//",
+            "http://127.0.0.1:10000//uploads/x",
+            "https://acct.blob.example.org//uploads/x?sig=s3cret",
+            "https:/h/c?sig=s3cret",
+            "https:h/c?sig=s3cret",
+            "HTTP:/h/c?sig=s3cret",
+            "HTTPS://h/c?sig=s3cret",
         ] {
             let refused = Place::parse(OsStr::new(text), &login()).unwrap_err();
             assert!(refused.is_of_usage(), "{text}: {refused}");
+            assert!(!refused.to_string().contains("s3cret"), "{text}: {refused}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! From the arguments of `blockyard cp` to what is to be copied where.
 
+use std::collections::HashSet;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::path::PathBuf;
@@ -68,6 +69,23 @@ pub(super) async fn plan(
         }
         (_, Place::Standard) => Err(usage("only a blob can be copied to standard output")),
     }
+}
+
+/// Whether no two sources have the same target: one would replace the other.
+///
+/// # Errors
+/// [`FilesError::Usage`].
+pub(super) fn differ(works: &VecDeque<Work>) -> Result<(), FilesError> {
+    let mut targets = HashSet::new();
+    for work in works {
+        let target = work.target();
+        if targets.contains(&target) {
+            let text = format!("two sources would become {}: copy each alone", target.display());
+            return Err(FilesError::Usage(text));
+        }
+        targets.insert(target);
+    }
+    Ok(())
 }
 
 fn usage(text: &str) -> FilesError {
@@ -217,4 +235,52 @@ async fn across(
     let target = named(target, &name, manner.several);
     let existing = copying.service.find(&target).await?;
     Ok(Work::one(Job::Transfer(Transfer { source, blob, target, existing })))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+    use crate::cli::files::connect::ConnectArgs;
+    use crate::cli::files::connect::Login;
+    use crate::protocol::azure::answers::ListedBlob;
+
+    fn blob(name: &str) -> Remote {
+        let args = ConnectArgs {
+            endpoint: None,
+            account: None,
+            connection_string: None,
+            ca: None,
+            retries: 0,
+        };
+        let login = Login::new(&args).unwrap();
+        Place::parse(OsStr::new(name), &login).unwrap().remote().unwrap()
+    }
+
+    #[test]
+    fn two_sources_with_one_target_are_refused() {
+        let input = |name| Work::one(Job::Input(blob(name)));
+        let download = |path: &str| {
+            let (source, blob) = (blob("by://box/a"), ListedBlob::default());
+            let job = Download { source, blob, path: path.into(), folder: None };
+            Work::one(Job::Download(job))
+        };
+        let folder = |path: &str| {
+            let source = blob("by://box/a");
+            let list = Listing::new(&source, source.prefix(), false);
+            Work::Blobs(Work::blobs(list, &source, path.into()))
+        };
+        differ(&[input("by://box/a"), input("by://box/b"), input("by://bag/a")].into()).unwrap();
+        differ(&[download("to/a"), download("to/b"), folder("to/c")].into()).unwrap();
+        for same in [
+            [input("by://box/a"), input("by://box/a")],
+            [download("to/a"), download("to/a")],
+            [download("to/a"), folder("to/a")],
+            [folder("to/a"), folder("to/a/")],
+        ] {
+            let refused = differ(&same.into()).unwrap_err();
+            assert!(refused.is_of_usage(), "{refused}");
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! Whether a target is equal to its source already. The rule: the sizes are equal, and so are the
 //! digests; where one of them has no digest, the target was changed after the source.
 
+use std::io;
+use std::io::Read;
 use std::path::Path;
 
 use crate::env::user_files;
@@ -65,21 +67,21 @@ fn is_later(target: Option<Timestamp>, source: Option<Timestamp>) -> bool {
 }
 
 /// The digest of a file.
-pub(super) async fn digest(copying: &Copying, path: &Path) -> Result<Md5, FilesError> {
+async fn digest(copying: &Copying, path: &Path) -> Result<Md5, FilesError> {
     let file = path.to_owned();
-    copying
-        .on_disk(path, move || {
-            let mut reader = user_files::open_user_file(&file)?;
-            let mut hasher = Md5Hasher::default();
-            loop {
-                let bytes = user_files::read_piece(&mut reader, STEP)?;
-                if bytes.is_empty() {
-                    return Ok(hasher.finish());
-                }
-                hasher.update(&bytes);
-            }
-        })
-        .await
+    copying.on_disk(path, move || digest_of(&mut user_files::open_user_file(&file)?)).await
+}
+
+/// The digest of all that can be read.
+pub(super) fn digest_of(reader: &mut dyn Read) -> io::Result<Md5> {
+    let mut hasher = Md5Hasher::default();
+    loop {
+        let bytes = user_files::read_piece(reader, STEP)?;
+        if bytes.is_empty() {
+            return Ok(hasher.finish());
+        }
+        hasher.update(&bytes);
+    }
 }
 
 #[cfg(test)]

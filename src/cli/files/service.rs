@@ -49,6 +49,8 @@ const PATIENCE: Duration = Duration::from_secs(90);
 const RATE_MIN: u64 = 16 << 10;
 /// The longest answer that is no content of a blob, bytes.
 const DOCUMENT_BYTES_MAX: usize = 64 << 20;
+/// The longest refusal of a request for a piece of a blob, bytes.
+const REFUSAL_BYTES_MAX: usize = 64 << 10;
 
 /// A request.
 #[derive(Clone, Debug)]
@@ -63,6 +65,8 @@ pub(super) struct Ask<'a> {
     pub(super) body: Bytes,
     /// The longest answer, bytes.
     pub(super) answer_max: usize,
+    /// Bytes that the answer has, or that the server fetches before it answers.
+    pub(super) expected: u64,
 }
 
 impl<'a> Ask<'a> {
@@ -75,7 +79,7 @@ impl<'a> Ask<'a> {
     ) -> Self {
         let (query, headers, body) = (Vec::new(), Vec::new(), Bytes::new());
         let answer_max = DOCUMENT_BYTES_MAX;
-        Self { method, to, container, blob, query, headers, body, answer_max }
+        Self { method, to, container, blob, query, headers, body, answer_max, expected: 0 }
     }
 
     /// The same with a parameter.
@@ -95,9 +99,22 @@ impl<'a> Ask<'a> {
         Self { body, ..self }
     }
 
-    /// The same, answered with at most so many bytes.
-    pub(super) fn answered_by(self, answer_max: usize) -> Self {
-        Self { answer_max, ..self }
+    /// The same, answered with so many bytes of a blob.
+    pub(super) fn answered_by(self, len: u64) -> Self {
+        // A refusal is longer than a short piece.
+        let max = usize::try_from(len).unwrap_or(usize::MAX).saturating_add(REFUSAL_BYTES_MAX);
+        Self { answer_max: max, expected: len, ..self }
+    }
+
+    /// The same, for which the server has to fetch so many bytes.
+    pub(super) fn fetching(self, bytes: u64) -> Self {
+        Self { expected: bytes, ..self }
+    }
+
+    /// The longest time until the whole answer is there.
+    fn patience(&self) -> Duration {
+        let bytes = (self.body.len() as u64).saturating_add(self.expected);
+        PATIENCE + Duration::from_secs(bytes / RATE_MIN)
     }
 
     /// What it is, for messages.
@@ -169,9 +186,7 @@ impl Service {
     async fn once(&self, ask: &Ask<'_>) -> Result<Answer, String> {
         let request = self.request(ask)?;
         let sent = ask.body.len() as u64;
-        let expected = if ask.answer_max < DOCUMENT_BYTES_MAX { ask.answer_max as u64 } else { 0 };
-        let patience = PATIENCE + Duration::from_secs((sent + expected) / RATE_MIN);
-        let answer = self.http.send(ask.to, request, ask.answer_max, patience).await?;
+        let answer = self.http.send(ask.to, request, ask.answer_max, ask.patience()).await?;
         self.traffic.sent.fetch_add(sent, Ordering::Relaxed);
         self.traffic.received.fetch_add(answer.body.len() as u64, Ordering::Relaxed);
         Ok(answer)
@@ -264,6 +279,7 @@ fn pause(tries: u32, asked: Option<Duration>, random: u64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::files::connect::Login;
 
     #[test]
     fn only_what_can_pass_is_sent_again() {
@@ -274,6 +290,27 @@ mod tests {
         for status in [304, 400, 401, 403, 404, 409, 412, 416, 501, 507] {
             assert!(!may_succeed(Some(status)), "{status}");
         }
+    }
+
+    #[test]
+    fn time_grows_with_the_bytes_that_are_sent_answered_or_fetched() {
+        let args = ConnectArgs {
+            endpoint: None,
+            account: None,
+            connection_string: None,
+            ca: None,
+            retries: 0,
+        };
+        let endpoint = Login::new(&args).unwrap().endpoint();
+        let ask = || Ask::new(Method::PUT, &endpoint, Some("c"), Some("b"));
+        assert_eq!(ask().patience(), PATIENCE);
+        for bytes in [8 << 20, 64 << 20, 4_000 << 20] {
+            let wanted = PATIENCE + Duration::from_secs(bytes / RATE_MIN);
+            assert_eq!(ask().answered_by(bytes).patience(), wanted, "{bytes}");
+            assert_eq!(ask().fetching(bytes).patience(), wanted, "{bytes}");
+        }
+        let body = Bytes::from(vec![0; 1 << 20]);
+        assert_eq!(ask().body(body).patience(), PATIENCE + Duration::from_secs(64));
     }
 
     #[test]

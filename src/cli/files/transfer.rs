@@ -62,7 +62,13 @@ impl Copying {
             self.copy_inside(target, &from).await?;
             self.meter.moved(blob.size);
         } else {
-            self.fetch(target, &from, blob).await?;
+            match self.fetch(target, &from, blob, !self.options.force).await {
+                // Staged blocks of another encryption cannot be committed with these.
+                Err(FilesError::Call(error)) if !self.options.force && error.is_of_encryption() => {
+                    self.fetch(target, &from, blob, false).await?;
+                }
+                done => done?,
+            }
         }
         Ok(Outcome::Copied)
     }
@@ -88,15 +94,16 @@ impl Copying {
         Err(FilesError::Wrong(text))
     }
 
-    /// Has the target's server fetch the source in blocks.
+    /// Has the target's server fetch the source in blocks, and takes over staged ones if wanted.
     async fn fetch(
         &self,
         target: &Remote,
         source: &Source<'_>,
         blob: &ListedBlob,
+        take_over: bool,
     ) -> Result<(), FilesError> {
         let size = blocks::block_size(self.options.block_size, blob.size);
-        let staged = match blob.size > size {
+        let staged = match take_over && blob.size > size {
             true => Staged::new(self.service.staged(target).await?),
             false => Staged::default(),
         };
@@ -104,7 +111,7 @@ impl Copying {
         let ids: Vec<String> = stream::iter(blocks::pieces(blob.size, size))
             .map(|piece| async move {
                 let _permit = self.permit().await;
-                let id = blocks::copied_block_id(piece, source.etag);
+                let id = blocks::copied_block_id(piece, source.url, source.etag);
                 if staged.has(&id, piece.len) {
                     self.meter.reused(piece.len);
                 } else {

@@ -18,6 +18,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::env::user_files;
 use crate::env::user_files::UserFileFacts;
+use crate::env::user_files::UserFileKind;
 use crate::protocol::azure::answers::ListedBlob;
 use crate::types::Md5;
 use crate::types::Md5Hasher;
@@ -50,26 +51,46 @@ impl Copying {
     /// # Errors
     /// [`FilesError`].
     pub(super) async fn upload(&self, job: &Upload) -> Result<Outcome, FilesError> {
-        let Upload { path, file, target, existing } = job;
+        let Upload { path, file, existing, .. } = job;
+        // What is read from a pipe to compare it is gone.
+        let is_file = file.kind == UserFileKind::File;
         if let Some(blob) = existing
+            && is_file
             && same::is_uploaded(self, path, *file, blob).await?
         {
             return Ok(Outcome::Skipped);
         }
+        match self.upload_from(job, !self.options.force).await {
+            // Staged blocks of another encryption cannot be committed with these.
+            Err(FilesError::Call(error))
+                if is_file && !self.options.force && error.is_of_encryption() =>
+            {
+                self.upload_from(job, false).await?;
+            }
+            done => done?,
+        }
+        Ok(Outcome::Copied)
+    }
+
+    /// Uploads a file, and takes over staged blocks if wanted.
+    async fn upload_from(&self, job: &Upload, take_over: bool) -> Result<(), FilesError> {
+        let Upload { path, file, target, .. } = job;
         let opening = path.clone();
         let opened = self.on_disk(path, move || user_files::open_user_file(&opening)).await?;
-        let size = blocks::block_size(self.options.block_size, file.len).min(file.len.max(1));
-        let input = Input::new(Box::new(opened), path.clone(), size, Some(file.len));
-        let sent = self.send(input, target).await?;
+        let (size, len) = match known_len(*file) {
+            Some(len) => (blocks::block_size(self.options.block_size, len).min(len), Some(len)),
+            None => (self.options.block_size, None),
+        };
+        let input = Input::new(Box::new(opened), path.clone(), size, len);
+        let sent = self.send(input, target, take_over).await?;
         let again = path.clone();
         let now = self.on_disk(path, move || user_files::user_file(&again)).await?;
-        if sent.whole != file.len || now != Some(*file) {
+        if is_changed(*file, now, sent.whole) {
             let path = path.display();
             let text = format!("{path} was changed while it was read: run the command again");
             return Err(FilesError::Wrong(text));
         }
-        sent.commit(self, target).await?;
-        Ok(Outcome::Copied)
+        sent.commit(self, target).await
     }
 
     /// Uploads standard input.
@@ -80,12 +101,18 @@ impl Copying {
         let name = PathBuf::from("standard input");
         let size = self.options.block_size;
         let input = Input::new(Box::new(std::io::stdin()), name, size, None);
-        self.send(input, target).await?.commit(self, target).await?;
+        let sent = self.send(input, target, !self.options.force).await?;
+        sent.commit(self, target).await?;
         Ok(Outcome::Copied)
     }
 
     /// Reads the input to its end and sends what needs more than one block.
-    async fn send(&self, mut input: Input, target: &Remote) -> Result<Sent, FilesError> {
+    async fn send(
+        &self,
+        mut input: Input,
+        target: &Remote,
+        take_over: bool,
+    ) -> Result<Sent, FilesError> {
         let name = last_part(&target.name);
         let given = self.options.content_type.clone();
         let content_type = given.unwrap_or_else(|| content_type::of_name(name).to_owned());
@@ -102,7 +129,10 @@ impl Copying {
                 content: Content { content_type, md5: Some(input.digest()) },
             });
         }
-        let staged = Staged::new(self.service.staged(target).await?);
+        let staged = match take_over {
+            true => Staged::new(self.service.staged(target).await?),
+            false => Staged::default(),
+        };
         let hasher = Arc::clone(&input.hasher);
         let rest = stream::unfold((input, first), |(mut input, waiting)| async move {
             let read = match waiting {
@@ -147,6 +177,20 @@ impl Copying {
         }
         drop(permit);
         Ok((id, piece.len))
+    }
+}
+
+/// How much there is to read. Pipes do not say it, nor do files that the system makes up as they
+/// are read, which seem empty.
+fn known_len(file: UserFileFacts) -> Option<u64> {
+    (file.kind == UserFileKind::File && file.len > 0).then_some(file.len)
+}
+
+/// Whether a file was changed while `read` bytes were read of it, as far as it can be told.
+fn is_changed(before: UserFileFacts, after: Option<UserFileFacts>, read: u64) -> bool {
+    match known_len(before) {
+        Some(len) => read != len || after != Some(before),
+        None => after.is_none_or(|after| (after.kind, after.len) != (before.kind, before.len)),
     }
 }
 
@@ -243,4 +287,29 @@ impl Input {
 /// The digest of what was read.
 fn finish(hasher: &Mutex<Md5Hasher>) -> Md5 {
     std::mem::take(&mut *hasher.lock().unwrap_or_else(PoisonError::into_inner)).finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_do_not_say_their_length_are_read_to_the_end() {
+        let of = |kind, len| UserFileFacts { kind, len, modified: None };
+        let file = of(UserFileKind::File, 4);
+        assert_eq!(known_len(file), Some(4));
+        assert!(!is_changed(file, Some(file), 4));
+        assert!(is_changed(file, Some(file), 3), "cut off");
+        assert!(is_changed(file, Some(of(UserFileKind::File, 5)), 4));
+        assert!(is_changed(file, None, 4));
+        let pipe = of(UserFileKind::Other, 0);
+        // As in /proc.
+        let made_up = of(UserFileKind::File, 0);
+        for source in [pipe, made_up] {
+            assert_eq!(known_len(source), None);
+            assert!(!is_changed(source, Some(source), 9), "{source:?}");
+            assert!(is_changed(source, None, 9), "{source:?}");
+        }
+        assert!(is_changed(made_up, Some(file), 4), "it was empty, and was written");
+    }
 }

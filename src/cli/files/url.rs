@@ -91,7 +91,7 @@ impl Url {
 }
 
 /// A URL without its query.
-fn plain(text: &str) -> &str {
+pub(super) fn plain(text: &str) -> &str {
     text.split('?').next().unwrap_or_default()
 }
 

@@ -130,7 +130,8 @@ mod tests {
         for name in names {
             let path = root.join(name);
             user_files::make_user_folder(path.parent().unwrap()).unwrap();
-            user_files::append_text(&path, name).unwrap();
+            let file = user_files::UserPart::create(&path).unwrap();
+            file.write_at(0, name.as_bytes()).unwrap();
         }
         #[cfg(unix)]
         std::os::unix::fs::symlink(root, root.join("a/link")).unwrap();

@@ -124,6 +124,22 @@ impl Work {
         Blobs { list: Box::new(list), source: source.clone(), prefix: source.prefix(), folder }
     }
 
+    /// What it makes or fills: a path, or the URL of a blob or folder.
+    pub(super) fn target(&self) -> PathBuf {
+        match self {
+            Self::One(job) => match job.as_deref() {
+                Some(Job::Upload(job)) => job.target.url().into(),
+                Some(Job::Download(job)) => job.path.clone(),
+                Some(Job::Transfer(job)) => job.target.url().into(),
+                Some(Job::Input(target)) => target.url().into(),
+                None => PathBuf::new(),
+            },
+            Self::Files(files) => files.target.url().into(),
+            Self::Blobs(blobs) => blobs.folder.clone(),
+            Self::Across(_, target, _) => target.url().into(),
+        }
+    }
+
     /// The next job; none at the end.
     ///
     /// # Errors

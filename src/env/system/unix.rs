@@ -14,6 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::fs::Mode;
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::Resource;
 use rustix::process::Rlimit;
@@ -34,6 +35,11 @@ use super::TerminalSize;
 /// A file that is made is for its user alone.
 pub fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options.mode(modes::FILE)
+}
+
+/// A symbolic link is refused rather than followed.
+pub(in crate::env) fn no_follow(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
 }
 
 /// A folder that is made is for its user alone.

@@ -7,6 +7,7 @@ use std::fs::Metadata;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::windows::fs::MetadataExt;
+use std::os::windows::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,8 +23,16 @@ use super::TerminalSize;
 /// Bytes that a disk is said to have, since the standard library does not ask for its space.
 const SAID: u64 = 1 << 40;
 
+/// FILE_FLAG_OPEN_REPARSE_POINT
+const OPEN_REPARSE_POINT: u32 = 0x0020_0000;
+
 /// ERROR_TOO_MANY_OPEN_FILES
 const TOO_MANY_OPEN_FILES: i32 = 4;
+
+/// A symbolic link is opened itself.
+pub(in crate::env) fn no_follow(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.custom_flags(OPEN_REPARSE_POINT)
+}
 
 /// The user's folders are for the user alone already.
 pub const fn private(options: &mut OpenOptions) -> &mut OpenOptions {
