@@ -42,8 +42,8 @@ const BLOCK_SIZE: u64 = 8 << 20;
 #[derive(Args, Debug)]
 #[command(override_usage = "blockyard cp [OPTIONS] SRC... DST")]
 pub struct CpArgs {
-    /// What to copy, and at the end to where: local paths, - for standard input or output, URLs of blobs and
-    /// containers, or by://CONTAINER/BLOB at the endpoint
+    /// What to copy, and at the end to where: local paths, - for standard input or output, URLs of
+    /// blobs and containers, or by://CONTAINER/BLOB at the endpoint
     #[arg(value_name = "PLACE", required = true, num_args = 2..)]
     pub paths: Vec<OsString>,
     /// Copy folders with everything in them: SRC/a becomes DST/a. Several sources keep their names:
