@@ -260,6 +260,7 @@ fn ask_everything(p: &Partition) -> Vec<Result<ReadReply, Error>> {
         Read::Account(AccountName::new("abc").unwrap()),
         Read::Account(AccountName::new("abd").unwrap()),
         Read::Account(AccountName::new("abe").unwrap()),
+        Read::Account(AccountName::new("abf").unwrap()),
         Read::Container(ACCOUNT, ContainerName::new("live").unwrap()),
         Read::Containers(ListContainers {
             deleted: false,
