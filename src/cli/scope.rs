@@ -14,7 +14,8 @@ use crate::cli::output::print;
 /// The subcommands of `scope`.
 #[derive(Debug, Subcommand)]
 pub enum ScopeCommand {
-    /// Create a scope with a new random key; what is written under its name from now on is encrypted
+    /// Create a scope with a new random key, under which all is encrypted that is written under its
+    /// name from now on
     Create(ScopeArgs),
     /// Show the scopes of an account that have keys
     List(ScopeListArgs),

@@ -1,9 +1,10 @@
-//! Content under keys, those of customers and of encryption scopes: encrypts it before it is stored,
-//! decrypts and verifies it after it is read. A customer's key is kept in memory as long as the
-//! request.
+//! Content under keys, those of customers and of encryption scopes: encrypts it before it is
+//! stored, decrypts and verifies it after it is read. A customer's key is kept in memory as long as
+//! the request.
 
 pub(crate) mod claim;
 pub(crate) mod scope;
+pub(crate) mod unlock;
 
 use std::collections::VecDeque;
 

@@ -67,8 +67,8 @@ impl BlobTarget<'_> {
     /// decide under what.
     ///
     /// # Errors
-    /// Also `RequestForbiddenByContainerEncryptionPolicy`, and `AuthorizationFailure` for a disabled
-    /// scope.
+    /// Also `RequestForbiddenByContainerEncryptionPolicy`, and `AuthorizationFailure` for a
+    /// disabled scope.
     pub(crate) async fn locate_for_change(mut self, rows: &RowAccess) -> Result<Located, Refusal> {
         let record = container(rows, self.account, &self.path.container).await?;
         claim::settle(&record, &mut self.precondition)?;

@@ -33,8 +33,8 @@ const BLOCK_BYTES: u64 = 16;
 /// SHA-256 of a customer-provided key. Nothing else of a key is stored.
 pub type KeySha256 = [u8; 32];
 
-/// A key under which content is: a customer-provided key of a request (`x-ms-encryption-key`), which
-/// is never stored or shown, or the key of an encryption scope. It is wiped when dropped.
+/// A key under which content is: a customer-provided key of a request (`x-ms-encryption-key`),
+/// which is never stored or shown, or the key of an encryption scope. It is wiped when dropped.
 #[derive(Clone)]
 pub struct CustomerKey {
     key: Zeroizing<[u8; 32]>,

@@ -7,8 +7,8 @@
 //! 3. `unsigned.rs` reads the tokens of accounts for development, if the configuration says so.
 //!
 //! Invariants: only these two algorithms are accepted. A token without expiry is refused. Before
-//! its signature is verified, a token is used for nothing but to find the key. Accounts for development are the
-//! exception, where the configuration makes it.
+//! its signature is verified, a token is used for nothing but to find the key. Accounts for
+//! development are the exception, where the configuration makes it.
 
 mod keys;
 mod token;

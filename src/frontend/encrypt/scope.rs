@@ -1,29 +1,17 @@
 //! The keys of encryption scopes: what a request writes under a scope is encrypted under its key,
 //! and what was written is decrypted for everybody who may read it.
 //!
-//! Source: "Encryption scopes for Blob storage". A disabled scope refuses reads and writes with 403;
-//! the service's code for it is not documented.
-
-use prometheus_client::metrics::counter::Counter;
+//! Source: "Encryption scopes for Blob storage". A disabled scope refuses reads and writes with
+//! 403; the service's code for it is not documented.
 
 use crate::frontend::accounts::Account;
 use crate::frontend::accounts::Scope;
-use crate::frontend::accounts::Scopes;
-use crate::frontend::encrypt::Decrypting;
 use crate::frontend::errors;
-use crate::frontend::lookup::BlobTarget;
-use crate::frontend::lookup::BlobVersion;
-use crate::frontend::state::FrontEnd;
-use crate::index::BlobRecord;
-use crate::index::Guard;
-use crate::index::ReadBlob;
 use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
-use crate::protocol::model::operation::BlobPath;
 use crate::protocol::model::operation::RequestEncryption;
 use crate::protocol::model::reply::BlobFacts;
-use crate::types::AccountName;
 use crate::types::ContentMd5;
 use crate::types::CustomerKey;
 use crate::types::Encryption;
@@ -74,48 +62,7 @@ pub(crate) fn check(account: &Account, under: Option<&Encryption>) -> Result<(),
     }
 }
 
-/// As [`check`], for an operation that neither reads nor writes content. It looks the blob up only
-/// in accounts with disabled scopes.
-///
-/// # Errors
-/// As [`check`].
-pub(crate) async fn check_blob(
-    front: &FrontEnd,
-    account: &Account,
-    blob: &BlobVersion,
-) -> Result<(), Refusal> {
-    if !account.scopes.has_disabled() {
-        return Ok(());
-    }
-    check(account, under(front, blob).await.as_ref())
-}
-
-/// Puts the key of a blob's scope into what must hold for a change of its properties, which need
-/// not name the scope: a Content-MD5 among them is stored under that key.
-///
-/// # Errors
-/// As [`fill`].
-pub(crate) async fn fill_of_blob(
-    front: &FrontEnd,
-    account: &Account,
-    (blob, precondition): (&BlobVersion, &mut Precondition),
-) -> Result<(), Refusal> {
-    if account.scopes.is_empty() || precondition.encryption != RequestEncryption::Unchecked {
-        return Ok(());
-    }
-    let under = under(front, blob).await;
-    check(account, under.as_ref())?;
-    fill_of_upload(account, under.as_ref(), precondition)
-}
-
-/// What a blob is under; nothing if it cannot be looked up, which the operation itself then tells.
-async fn under(front: &FrontEnd, blob: &BlobVersion) -> Option<Encryption> {
-    let (key, revision, guard) = (blob.key.clone(), blob.revision, Guard::default());
-    let read = ReadBlob { key, revision, guard, range: None, pieces: false };
-    front.rows.router.ask(read).await.ok()?.record.under()
-}
-
-fn key_of(scope: &Scope, name: &str) -> Result<CustomerKey, Refusal> {
+pub(super) fn key_of(scope: &Scope, name: &str) -> Result<CustomerKey, Refusal> {
     match scope {
         Scope::Enabled(key) => Ok(key.clone()),
         Scope::Disabled => Err(disabled(name)),
@@ -123,7 +70,7 @@ fn key_of(scope: &Scope, name: &str) -> Result<CustomerKey, Refusal> {
     }
 }
 
-fn disabled(name: &str) -> Refusal {
+pub(super) fn disabled(name: &str) -> Refusal {
     Refusal::new(Reason::AuthorizationFailure)
         .message(format!("The encryption scope {name} is disabled."))
 }
@@ -137,66 +84,5 @@ pub(crate) fn show_md5(account: &Account, facts: &mut BlobFacts) {
         && let Some(md5) = key.decrypt_md5(encrypted)
     {
         facts.properties.content_md5 = ContentMd5::Plain(md5);
-    }
-}
-
-/// What can decrypt a blob that is about to be looked up.
-pub(crate) enum Unlocking {
-    /// Nothing: no key came with the request, and the account has no scopes with keys.
-    Nothing,
-    /// The key of the request.
-    Key(Decrypting),
-    /// The keys of the account's scopes.
-    Scopes(Box<Locked>),
-}
-
-/// A blob that may be under a scope.
-pub(crate) struct Locked {
-    scopes: Scopes,
-    account: AccountName,
-    path: BlobPath,
-    not_authentic: Counter,
-}
-
-impl Unlocking {
-    /// For the blob of a request.
-    pub(crate) fn of(front: &FrontEnd, blob: &BlobTarget<'_>) -> Self {
-        let account = blob.account;
-        if let Some(key) = blob.precondition.encryption.key() {
-            let not_authentic = front.not_authentic();
-            return Self::Key(Decrypting::new(key, &account.name, &blob.path, not_authentic));
-        }
-        if account.scopes.is_empty() {
-            return Self::Nothing;
-        }
-        Self::Scopes(Box::new(Locked {
-            scopes: account.scopes.clone(),
-            account: account.name.clone(),
-            path: blob.path.clone(),
-            not_authentic: front.not_authentic(),
-        }))
-    }
-
-    /// For the blob that was found. `None` for one that is not under a key.
-    ///
-    /// # Errors
-    /// `AuthorizationFailure` for a blob under a disabled scope.
-    pub(crate) fn found(self, record: &BlobRecord) -> Result<Option<Decrypting>, Refusal> {
-        match (self, record.under()) {
-            (Self::Scopes(locked), Some(Encryption::KeyedScope { name, .. })) => {
-                let Locked { scopes, account, path, not_authentic } = *locked;
-                let scope = scopes.get(&name).ok_or_else(|| disabled(&name))?;
-                let key = key_of(scope, &name)?;
-                Ok(Some(Decrypting::new(&key, &account, &path, not_authentic)))
-            }
-            (Self::Nothing, Some(Encryption::KeyedScope { name, .. })) => Err(disabled(&name)),
-            (Self::Scopes(locked), Some(Encryption::Scope(name)))
-                if matches!(locked.scopes.get(&name), Some(Scope::Disabled)) =>
-            {
-                Err(disabled(&name))
-            }
-            (Self::Key(decrypting), _) => Ok(Some(decrypting)),
-            (Self::Nothing | Self::Scopes(_), _) => Ok(None),
-        }
     }
 }

@@ -4,7 +4,7 @@ use crate::frontend::body::RequestBody;
 use crate::frontend::commit;
 use crate::frontend::encrypt::Encrypting;
 use crate::frontend::encrypt::claim::with_encryption_header;
-use crate::frontend::encrypt::scope;
+use crate::frontend::encrypt::unlock;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
@@ -76,7 +76,7 @@ pub(crate) async fn seal(
 ) -> Result<Reply, Refusal> {
     let account = blob.account;
     let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
-    scope::check_blob(front, account, &blob).await?;
+    unlock::check_blob(front, account, &blob).await?;
     let write = SealBlob { key: blob.key, guard: lookup::guard(precondition), position };
     commit::commit_blob(&front.rows, write, None).await.map(Reply::BlobSealed)
 }

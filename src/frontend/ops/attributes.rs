@@ -1,7 +1,7 @@
 //! What is known of a blob, and of the parts in which it was uploaded.
 
 use crate::frontend::encrypt;
-use crate::frontend::encrypt::scope::Unlocking;
+use crate::frontend::encrypt::unlock::Unlocking;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::facts;

@@ -7,7 +7,7 @@ use crate::frontend::encrypt::Encrypting;
 use crate::frontend::encrypt::claim::with_encryption_header;
 use crate::frontend::encrypt::encrypt_md5;
 use crate::frontend::encrypt::kept_checksums;
-use crate::frontend::encrypt::scope;
+use crate::frontend::encrypt::unlock;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::ingest;
@@ -168,7 +168,7 @@ async fn update_under(
     let account = blob.account;
     let Located { container, blob, mut precondition } = blob.locate_for_change(&front.rows).await?;
     if let BlobChange::Properties(properties) = &mut change {
-        scope::fill_of_blob(front, account, (&blob, &mut precondition)).await?;
+        unlock::fill_of_blob(front, account, (&blob, &mut precondition)).await?;
         encrypt_md5(&front.env, precondition.encryption.key(), properties);
     }
     let guard = lookup::guard(precondition);

@@ -5,7 +5,7 @@ use crate::frontend::commit;
 use crate::frontend::encrypt::Encrypting;
 use crate::frontend::encrypt::claim::with_encryption_header;
 use crate::frontend::encrypt::encrypt_md5;
-use crate::frontend::encrypt::scope;
+use crate::frontend::encrypt::unlock;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::facts;
@@ -144,7 +144,7 @@ pub(crate) async fn list(
 ) -> Result<Reply, Refusal> {
     let account = blob.account;
     let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
-    scope::check_blob(front, account, &blob).await?;
+    unlock::check_blob(front, account, &blob).await?;
     let BlobVersion { key, revision } = blob;
     let guard = lookup::guard(precondition);
     let view = front.rows.router.ask(ReadBlockList { key, revision, guard }).await;

@@ -7,7 +7,7 @@ use crate::frontend::answers::AnswerMemory;
 use crate::frontend::answers::Payer;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::encrypt;
-use crate::frontend::encrypt::scope::Unlocking;
+use crate::frontend::encrypt::unlock::Unlocking;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::facts;

@@ -7,7 +7,7 @@ use crate::frontend::commit;
 use crate::frontend::encrypt::Encrypting;
 use crate::frontend::encrypt::claim::with_encryption_header;
 use crate::frontend::encrypt::encrypt_md5;
-use crate::frontend::encrypt::scope;
+use crate::frontend::encrypt::unlock;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::facts;
@@ -169,7 +169,7 @@ pub(crate) async fn set(
 ) -> Result<Reply, Refusal> {
     let account = blob.account;
     let Located { blob, mut precondition, .. } = blob.locate_for_change(&front.rows).await?;
-    scope::fill_of_blob(front, account, (&blob, &mut precondition)).await?;
+    unlock::fill_of_blob(front, account, (&blob, &mut precondition)).await?;
     if let Some(properties) = &mut properties {
         encrypt_md5(&front.env, precondition.encryption.key(), properties);
     }
@@ -214,7 +214,7 @@ pub(crate) async fn ranges(
 ) -> Result<Reply, Refusal> {
     let account = blob.account;
     let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
-    scope::check_blob(front, account, &blob).await?;
+    unlock::check_blob(front, account, &blob).await?;
     let BlobVersion { key, revision } = blob;
     let limit = usize::try_from(max_results).unwrap_or(usize::MAX).max(1);
     let last = range.and_then(|range| range.within(u64::MAX)).map(|range| range.end - 1);

@@ -7,7 +7,7 @@ use crate::frontend::dialect::source::AuthorizedSource;
 use crate::frontend::dialect::source::authorize;
 use crate::frontend::encrypt;
 use crate::frontend::encrypt::Decrypting;
-use crate::frontend::encrypt::scope::Unlocking;
+use crate::frontend::encrypt::unlock::Unlocking;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::lookup;

@@ -111,7 +111,8 @@ pub struct Config {
     pub users: Vec<UserConfig>,
     /// Where accounts with the well-known development key are served; `None` if that was not said.
     pub development_account: Option<DevelopmentAccount>,
-    /// Whether signatures of bearer tokens are not verified in accounts for development. Default no.
+    /// Whether signatures of bearer tokens are not verified in accounts for development. Default
+    /// no.
     pub development_tokens: bool,
     /// Ports of services that are not served. Default none.
     pub unserved: Vec<UnservedPort>,
