@@ -104,7 +104,7 @@ pub(crate) async fn check_blob(
 /// not name the scope: a Content-MD5 among them is stored under that key.
 ///
 /// # Errors
-/// As [`fill`].
+/// As [`fill_of_upload`].
 pub(crate) async fn fill_of_blob(
     front: &FrontEnd,
     account: &Account,
