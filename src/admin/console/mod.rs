@@ -7,8 +7,8 @@
 //! 4. `access.rs`: which requests a session may make: to read what the console shows, from its own
 //!    pages.
 //!
-//! Invariants: a session changes nothing and sees no secret · a code works once, within a minute ·
-//! codes and sessions are in memory only, as digests · no page has a script or a style of its own
+//! Invariants: a session changes nothing and sees no secret. A code works once, within a minute.
+//! Codes and sessions are in memory only, as digests. No page has a script or a style in its own
 //! text, or loads anything from elsewhere.
 
 pub(super) mod access;

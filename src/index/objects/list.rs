@@ -134,7 +134,9 @@ struct Promoted {
 }
 
 /// The current blob that a page has to begin with: it became current after the page before, because
-/// what was newest was removed. Then it is older than the version behind which the page begins.
+/// what was newest was removed. Then it is older than the version behind which the page begins, and
+/// newer than every version that is left. A blob that Undelete Blob made current may be older than
+/// versions; such a one was shown before them.
 async fn promoted(
     view: &dyn Rows,
     begin: &Bytes,
@@ -150,7 +152,7 @@ async fn promoted(
     let listed = values::decode_listed(Family::Main, &row, list.shown)?;
     let record = Box::new(listed.record);
     let time = record.version().map_or(record.last_modified, |version| version.time);
-    if time >= passed {
+    if time >= passed || list_versions::newest(view, &key).await? > Some(time) {
         return Ok(None);
     }
     let name = key

@@ -55,6 +55,13 @@ pub(super) async fn oldest(
     Ok(oldest)
 }
 
+/// The time of the newest version of a blob that is not current.
+pub(super) async fn newest(view: &dyn Rows, key: &RoutingKey) -> Result<Option<Timestamp>, Error> {
+    let (from, to) = (keys::versions_start(key), keys::after(key));
+    let row = Cursor::new(view, Family::Versions, from, Some(to)).take().await?;
+    row.map(|row| keys::parse_version_time(&row.key, key)).transpose()
+}
+
 /// Whether a deleted blob is what Undelete Blob makes current: none is current, and none was
 /// deleted later.
 pub(super) async fn is_base(

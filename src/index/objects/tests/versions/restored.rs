@@ -141,3 +141,24 @@ impl World {
         only.into_iter().chain(shown).collect()
     }
 }
+
+/// Undelete Blob makes a blob current that is older than versions which were made meanwhile.
+#[test]
+fn a_page_behind_a_version_newer_than_the_restored_blob_does_not_show_it_again() {
+    let mut world = World::new();
+    for step in [
+        Step::Versioning,
+        Step::SoftDelete,
+        Step::Put { name: 0, kind: Kind::Block, stored: false },
+        Step::Versioning,
+        Step::Snapshot { name: 0 },
+        Step::Versioning,
+        Step::Snapshot { name: 0 },
+        Step::Undelete { name: 0 },
+        Step::DeleteVersion { name: 0, pick: 2, former: false },
+        Step::Undelete { name: 0 },
+    ] {
+        world.check_step(&step);
+    }
+    world.check_lists();
+}
