@@ -6,8 +6,9 @@
 // layer 0: values, no I/O, no async
 pub mod types;
 
-// layer 1: the world behind traits
+// layer 1: the world behind traits; queries of a blob, pure
 pub mod env;
+pub mod query;
 pub mod telemetry;
 
 // layer 2: dialects, signatures, the coordinator, the audit log

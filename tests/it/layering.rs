@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 use crate::tree;
 
 /// Layer of each module.
-const LAYERS: [(&str, u32); 15] = [
+const LAYERS: [(&str, u32); 16] = [
     ("types", 0),
     ("env", 1),
+    ("query", 1),
     ("telemetry", 1),
     ("audit_log", 2),
     ("protocol", 2),
@@ -26,7 +27,7 @@ const LAYERS: [(&str, u32); 15] = [
 /// Who may use a neighbour: the assembly starts the admin listener.
 const NEIGHBOURS: [(&str, &str); 1] = [("node", "admin")];
 /// Modules without I/O.
-const PURE: [&str; 3] = ["types", "protocol", "auth"];
+const PURE: [&str; 4] = ["types", "query", "protocol", "auth"];
 
 /// What a line of code names behind `crate::`, or `None` for a group, which would hide names from
 /// this test.
