@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::BoxError;
 use axum::Router;
 use axum::error_handling::HandleErrorLayer;
+use axum::extract::DefaultBodyLimit;
 use axum::extract::RawQuery;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -63,6 +64,12 @@ use super::work::busy;
 const COMMANDS_MAX: usize = 16;
 /// The longest time until the answer of a command begins.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
+/// Log-ins and log-outs at a time.
+const LOGINS_MAX: usize = 4;
+/// The longest time that one takes, its body included.
+const LOGIN_TIME_MAX: Duration = Duration::from_secs(5);
+/// The most bytes of a log-in: a code and the words around it.
+const LOGIN_BYTES_MAX: usize = 1024;
 
 /// Serves the admin routes on a listener.
 #[derive(Debug)]
@@ -112,8 +119,15 @@ impl AdminServer {
 
 fn routes(state: AdminState, console: Console) -> Router {
     let work = Arc::new(Semaphore::new(WORK_MAX));
-    let login = post(login::open).with_state(console.clone());
-    let logout = post(login::close).with_state(console.clone());
+    // Nobody is known yet: what is sent is short and soon there, and does not keep commands waiting.
+    let limits = ServiceBuilder::new()
+        .layer(HandleErrorLayer::new(overrun))
+        .load_shed()
+        .layer(GlobalConcurrencyLimitLayer::new(LOGINS_MAX))
+        .timeout(LOGIN_TIME_MAX)
+        .layer(DefaultBodyLimit::max(LOGIN_BYTES_MAX));
+    let login = post(login::open).with_state(console.clone()).layer(limits.clone());
+    let logout = post(login::close).with_state(console.clone()).layer(limits);
     Router::new()
         .nest("/admin", control(&state, console))
         .route("/metrics", get(metrics))

@@ -122,9 +122,16 @@ pub struct UserNote {
     file: Mutex<File>,
 }
 
+fn is_without_locks(error: &io::Error) -> bool {
+    // ENOLCK of Linux, for which the standard library has no kind.
+    let no_locks = cfg!(target_os = "linux") && error.raw_os_error() == Some(37);
+    no_locks || error.kind() == io::ErrorKind::Unsupported
+}
+
 impl UserNote {
     /// Opens a note, or makes an empty one, and locks it until it is dropped. `None` if another
-    /// holds the lock. A symbolic link is not followed.
+    /// holds the lock. A symbolic link is not followed. Where the file system has no locks, none is
+    /// held.
     ///
     /// # Errors
     /// The system's; there is something that is no regular file.
@@ -140,6 +147,8 @@ impl UserNote {
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
+                // Some network file systems have no locks.
+                Err(TryLockError::Error(error)) if is_without_locks(&error) => {}
                 Err(TryLockError::Error(error)) => return Err(error),
             }
             // The last holder may have removed the note after it was opened here.

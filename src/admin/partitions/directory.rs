@@ -40,6 +40,8 @@ const KNOWN_MAX: usize = 100_000;
 const LIST_PAUSE: Duration = Duration::from_secs(60);
 /// How long the containers of the store are not listed again.
 const CONTENTS_PAUSE: Duration = Duration::from_secs(10);
+/// How long a view waits for names. It shows the load where a part of the index does not answer.
+const NAMES_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Finds names of accounts and containers, and remembers them.
 #[derive(Debug)]
@@ -50,6 +52,8 @@ pub(super) struct Directory {
     seen: Mutex<Seen>,
     /// The containers of the store, and when they were listed, by the monotonic clock.
     contents: Mutex<Option<(Duration, Arc<Contents>)>>,
+    /// Held by the request that lists them.
+    listing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -68,27 +72,37 @@ struct Found {
 
 impl Directory {
     pub(super) fn new(accounts: Accounts, router: Arc<Router>, clock: Arc<dyn Clock>) -> Self {
-        let (seen, contents) = (Mutex::default(), Mutex::default());
-        Self { accounts, router, clock, seen, contents }
+        let (seen, contents, listing) =
+            (Mutex::default(), Mutex::default(), tokio::sync::Mutex::default());
+        Self { accounts, router, clock, seen, contents, listing }
     }
 
-    /// The containers of the store as they were at most ten seconds ago.
+    /// The containers of the store as they were at most ten seconds ago. Where the index does not
+    /// answer soon, or another request lists them, those that were found before.
     pub(super) async fn contents(&self) -> Arc<Contents> {
         let last = self.contents.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let listed = self.clock.monotonic();
-        if let Some((at, contents)) = &last
-            && listed.saturating_sub(*at) < CONTENTS_PAUSE
-        {
-            return Arc::clone(contents);
+        let is_fresh = |at: Duration| listed.saturating_sub(at) < CONTENTS_PAUSE;
+        let one_at_a_time = self.listing.try_lock();
+        match &last {
+            Some((at, contents)) if is_fresh(*at) || one_at_a_time.is_err() => {
+                return Arc::clone(contents);
+            }
+            None if one_at_a_time.is_err() => return Arc::default(),
+            Some(_) | None => {}
         }
         let mut found = Contents { complete: true, ..Contents::default() };
-        for account in self.accounts.all() {
-            let (id, name) = (account.id, account.name.as_str());
-            if let Err(error) = self.add_containers(&mut found, id, name).await {
-                tracing::debug!(account = name, %error, "the containers cannot be listed");
-                found.complete = false;
-            }
+        let is_whole = tokio::select! {
+            biased;
+            () = self.add_all(&mut found) => true,
+            () = self.clock.sleep(NAMES_PATIENCE) => false,
+        };
+        if !is_whole && let Some((_, before)) = &last {
+            let mut kept = self.contents.lock().unwrap_or_else(PoisonError::into_inner);
+            *kept = Some((listed, Arc::clone(before)));
+            return Arc::clone(before);
         }
+        found.complete &= is_whole;
         let now = self.clock.now().since_unix().as_micros();
         let now = u64::try_from(now).unwrap_or(u64::MAX);
         let mut kept = self.contents.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,6 +110,16 @@ impl Directory {
         let contents = Arc::new(found.numbered(before, now));
         *kept = Some((listed, Arc::clone(&contents)));
         contents
+    }
+
+    async fn add_all(&self, found: &mut Contents) {
+        for account in self.accounts.all() {
+            let (id, name) = (account.id, account.name.as_str());
+            if let Err(error) = self.add_containers(found, id, name).await {
+                tracing::debug!(account = name, %error, "the containers cannot be listed");
+                found.complete = false;
+            }
+        }
     }
 
     async fn add_containers(
@@ -125,8 +149,16 @@ impl Directory {
         }
     }
 
-    /// Looks up and remembers names. A container that is not found is shown as a number.
-    pub(super) async fn look_up(&self, mut owners: BTreeSet<ContainerKey>) {
+    /// Looks up and remembers names. A container that is not found soon is shown as a number.
+    pub(super) async fn look_up(&self, owners: BTreeSet<ContainerKey>) {
+        tokio::select! {
+            biased;
+            () = self.search(owners) => {}
+            () = self.clock.sleep(NAMES_PATIENCE) => {}
+        }
+    }
+
+    async fn search(&self, mut owners: BTreeSet<ContainerKey>) {
         let now = self.clock.monotonic();
         let unknown: BTreeSet<AccountId> = {
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);

@@ -10,9 +10,12 @@ use crate::frontend::encrypt::scope::check;
 use crate::frontend::encrypt::scope::disabled;
 use crate::frontend::encrypt::scope::fill_of_upload;
 use crate::frontend::encrypt::scope::key_of;
+use crate::frontend::errors;
+use crate::frontend::errors::Subject;
 use crate::frontend::lookup::BlobTarget;
 use crate::frontend::lookup::BlobVersion;
 use crate::frontend::state::FrontEnd;
+use crate::index;
 use crate::index::BlobRecord;
 use crate::index::Guard;
 use crate::index::ReadBlob;
@@ -97,7 +100,7 @@ pub(crate) async fn check_blob(
     if !account.scopes.has_disabled() {
         return Ok(());
     }
-    check(account, under(front, blob).await.as_ref())
+    check(account, under(front, blob).await?.as_ref())
 }
 
 /// Puts the key of a blob's scope into what must hold for a change of its properties, which need
@@ -113,14 +116,19 @@ pub(crate) async fn fill_of_blob(
     if account.scopes.is_empty() || precondition.encryption != RequestEncryption::Unchecked {
         return Ok(());
     }
-    let under = under(front, blob).await;
+    let under = under(front, blob).await?;
     check(account, under.as_ref())?;
     fill_of_upload(account, under.as_ref(), precondition)
 }
 
-/// What a blob is under; nothing if it cannot be looked up, which the operation itself then tells.
-async fn under(front: &FrontEnd, blob: &BlobVersion) -> Option<Encryption> {
+/// What a blob is under; nothing if the look-up is refused, which the operation itself then tells.
+async fn under(front: &FrontEnd, blob: &BlobVersion) -> Result<Option<Encryption>, Refusal> {
     let (key, revision, guard) = (blob.key.clone(), blob.revision, Guard::default());
     let read = ReadBlob { key, revision, guard, range: None, pieces: false };
-    front.rows.router.ask(read).await.ok()?.record.under()
+    match front.rows.router.ask(read).await {
+        Ok(view) => Ok(view.record.under()),
+        Err(index::Error::Refused(_)) => Ok(None),
+        // The scope may be disabled.
+        Err(error) => Err(errors::from_index(&error, Subject::Blob)),
+    }
 }

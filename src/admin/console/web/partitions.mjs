@@ -38,8 +38,9 @@ class App extends Component {
     };
     this.again = () => this.setState({ size: this.state.size + 1 });
     this.leave = async () => {
-      await fetch("logout", { method: "POST" });
-      location.replace("login");
+      const answer = await fetch("logout", { method: "POST" }).catch(() => undefined);
+      if (answer?.ok) location.replace("login");
+      else this.setState({ trouble: "The server did not log out. Try again." });
     };
   }
 

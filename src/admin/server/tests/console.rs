@@ -171,3 +171,44 @@ async fn pages_are_served_under_the_policy() {
     }
     served.env.tasks.shutdown().await;
 }
+
+#[tokio::test]
+async fn logins_whose_bodies_do_not_come_hold_up_nobody() {
+    tokio::time::pause();
+    let served = serve();
+    served.ready().await;
+    let head = "POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+                Content-Length: 100\r\nConnection: close\r\n\r\n";
+    let mut stalled = Vec::new();
+    // More than are answered at a time.
+    for _ in 0..WORK_MAX + 4 {
+        let mut stream = served.connect.connect().await.unwrap();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stalled.push(stream);
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(served.get("/login").await.0, 200);
+    assert_eq!(served.command("POST", "/admin/console", "").await.0, 201);
+    let (mut late, mut busy) = (0, 0);
+    for mut stream in stalled {
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).await.unwrap();
+        match &status {
+            b"HTTP/1.1 504" => late += 1,
+            b"HTTP/1.1 503" => busy += 1,
+            other => panic!("{}", String::from_utf8_lossy(other)),
+        }
+    }
+    assert_eq!((late, busy), (4, WORK_MAX));
+    served.env.tasks.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_long_login_is_not_read() {
+    let served = serve();
+    served.ready().await;
+    let body = json!({ "code": "x".repeat(2000) }).to_string();
+    let (status, _, text) = served.answer("POST", "/login", JSON, &body).await;
+    assert!(status == 400 || status == 413, "{status} {text}");
+    served.env.tasks.shutdown().await;
+}
