@@ -78,6 +78,7 @@ const fn may_change_blob(operation: &BlobOperation) -> bool {
         O::GetPageRanges { .. }
             | O::GetBlockList { .. }
             | O::GetBlob { .. }
+            | O::QueryBlob { .. }
             | O::GetBlobPart { .. }
             | O::GetBlobProperties { .. }
             | O::GetBlobMetadata { .. }

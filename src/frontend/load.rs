@@ -2,12 +2,17 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Semaphore;
+
 use crate::env::Clock;
 use crate::frontend::admission::Gate;
 use crate::frontend::admission::Rates;
 use crate::frontend::answers::AnswerBudget;
 use crate::frontend::answers::Flows;
 use crate::frontend::config::FrontEndConfig;
+
+/// Queries that work at a time. Others wait for their turn, a step at a time.
+const QUERIES_WORKING_MAX: usize = 2;
 
 /// The limits of requests, answers and uploads, and how far they are used. The memory of request
 /// bodies is bounded by the write pool.
@@ -19,6 +24,8 @@ pub(crate) struct LoadLimits {
     pub(crate) rates: Rates,
     /// The memory of answers that are being sent.
     pub(crate) answers: Arc<AnswerBudget>,
+    /// Turns of queries: so many work at a time.
+    pub(crate) queries: Arc<Semaphore>,
     /// How fast clients take answers.
     pub(crate) flows: Arc<Flows>,
     /// How fast clients send the bodies of their requests.
@@ -32,6 +39,7 @@ impl LoadLimits {
             gate: Gate::new(config.requests_max, Arc::clone(clock)),
             rates: Rates::new(config.account_requests_per_second),
             answers: AnswerBudget::new(config.answer_bytes_max, Arc::clone(clock)),
+            queries: Arc::new(Semaphore::new(QUERIES_WORKING_MAX)),
             flows: Arc::default(),
             uploads: Arc::default(),
         }

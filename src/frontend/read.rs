@@ -187,6 +187,20 @@ impl BlobSource {
         })
     }
 
+    /// Goes on with another range of the blob.
+    pub(crate) fn seek(&mut self, range: Range<u64>) {
+        self.pieces.clear();
+        (self.pieces_end, self.end) = (range.start, range.end);
+    }
+
+    /// The next pieces, for who does not send them on; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of the index and of the content; `ServerBusy` if no memory is free.
+    pub(crate) async fn next_pieces(&mut self) -> Result<Option<VecDeque<Bytes>>, Refusal> {
+        self.before_head().await
+    }
+
     /// The next pieces of the body; `None` at its end. Before the head is sent, a step is refused
     /// after all steps together have waited too long for memory.
     async fn step(&mut self, before_head: bool) -> Result<Option<VecDeque<Bytes>>, Failure> {

@@ -15,6 +15,7 @@ mod hosts;
 mod kinds;
 mod leases;
 mod parameters;
+mod query;
 mod signatures;
 mod tags;
 mod versions;
@@ -82,6 +83,7 @@ fn malformed_requests_are_refused_with_their_codes_and_change_nothing() {
         signatures::cases(),
         addresses::cases(),
         parameters::cases(),
+        query::cases(),
         headers::cases(),
         hosts::cases(),
         copies::cases(),

@@ -177,6 +177,7 @@ fn of_container(head: &Parts, container: ContainerName) -> Result<Operation, Ref
             delimiter: None,
             marker: None,
             start_from: None,
+            end_before: None,
             after: None,
             exact: false,
             max_results: None,
@@ -189,6 +190,7 @@ fn of_container(head: &Parts, container: ContainerName) -> Result<Operation, Ref
             tags: false,
             copy: false,
             content_etag: false,
+            columns: false,
         })
         .into()),
         _ => Err(malformed("the method")),

@@ -24,7 +24,7 @@ WORLD_REQUESTS = 12
 # Operations that never succeed on this server, and why.
 NEVER = {"IncrementalCopyBlob": "no drawn source is a snapshot of a page blob",
          "RestoreContainer": "nothing deleted is kept", "AbortCopy": "copies of this size are done when they are answered",
-         "GetUserDelegationKey": "needs a token"}
+         "GetUserDelegationKey": "needs a token", "QueryBlobContents": "no drawn text is a statement"}
 # Operations that only succeed in containers with object lock. They are asked last, in such containers.
 LOCKING = ("SetBlobImmutabilityPolicy", "DeleteBlobImmutabilityPolicy", "SetBlobLegalHold")
 

@@ -345,6 +345,7 @@ impl Client<'_> {
             prefix: format!("{}/", self.number),
             delimiter: None,
             start_from: None,
+            end_before: None,
             from: None,
             limit: usize::try_from(draw.between(1, 4)).unwrap(),
             weight_max: PAGE_WEIGHT_MAX,

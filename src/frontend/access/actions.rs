@@ -95,6 +95,7 @@ const fn of_blob(operation: &BlobOperation) -> Action {
         | O::GetBlobMetadata { .. }
         | O::GetBlobAttributes { .. }
         | O::GetBlockList { .. }
+        | O::QueryBlob { .. }
         | O::GetPageRanges { .. } => Action::ReadBlob,
         O::SetBlobProperties { .. }
         | O::SetBlobMetadata { .. }

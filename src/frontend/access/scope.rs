@@ -78,6 +78,7 @@ const fn of_metadata(operation: &mut BlobOperation) -> Option<&mut Precondition>
         | O::SnapshotBlob { precondition, .. }
         | O::SetPageProperties { precondition, len: Some(_), .. } => Some(precondition),
         O::GetBlob { .. }
+        | O::QueryBlob { .. }
         | O::GetBlobPart { .. }
         | O::GetBlobProperties { .. }
         | O::SetBlobProperties { .. }

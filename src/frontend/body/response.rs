@@ -47,6 +47,9 @@ const STREAM_PIECE_BYTES: usize = 16 << 10;
 /// whole can no longer be cut.
 const STREAM_WHOLE_BYTES: u64 = 512;
 
+/// The length of a body that ends where its source does.
+const UNKNOWN_BYTES: u64 = u64::MAX;
+
 /// How the client of an HTTP/2 stream reads the body.
 struct StreamFlow {
     flow: Arc<Flow>,
@@ -81,9 +84,10 @@ struct Message {
     encoded: VecDeque<Bytes>,
 }
 
-/// A response body of known length. It is moved often, so its rare parts are boxed.
+/// A response body. It is moved often, so its rare parts are boxed.
 pub struct ResponseBody {
     ready: VecDeque<Bytes>,
+    /// Bytes to send; [`UNKNOWN_BYTES`] if only the source knows.
     remaining: u64,
     next: Option<Next>,
     /// Set if the body is sent as a structured message.
@@ -188,6 +192,15 @@ impl ResponseBody {
         Self { ready: first, remaining: len, next, ..Self::empty() }
     }
 
+    /// A body that ends where `source` does: its length is not known when the head is sent.
+    pub(crate) fn open_ended(first: VecDeque<Bytes>, source: Option<Source>) -> Self {
+        let len = match &source {
+            Some(_) => UNKNOWN_BYTES,
+            None => first.iter().map(|piece| piece.len() as u64).sum(),
+        };
+        Self::stream(first, source, len)
+    }
+
     /// The same content as a structured message.
     #[must_use]
     pub fn structured(mut self, mut encoder: Encoder) -> Self {
@@ -216,7 +229,9 @@ impl ResponseBody {
     /// Gives a piece out.
     fn give(&mut self, piece: Bytes) -> Frame<Bytes> {
         let bytes = piece.len() as u64;
-        self.remaining = self.remaining.saturating_sub(bytes);
+        if self.remaining != UNKNOWN_BYTES {
+            self.remaining = self.remaining.saturating_sub(bytes);
+        }
         if let Some(traffic) = &self.sending.traffic {
             traffic.sent.inc_by(bytes);
         }
@@ -290,6 +305,9 @@ impl Body for ResponseBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.remaining)
+        match self.remaining {
+            UNKNOWN_BYTES => SizeHint::default(),
+            remaining => SizeHint::with_exact(remaining),
+        }
     }
 }

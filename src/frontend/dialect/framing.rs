@@ -12,6 +12,7 @@ use crate::protocol::s3;
 use crate::protocol::s3::form::FileDecoder;
 use crate::types::ChecksumValue;
 
+pub use crate::protocol::azure::query_records::QueryRecords;
 pub use crate::protocol::azure::structured::Encoder;
 
 /// Takes the content out of a body as it arrives.

@@ -18,6 +18,7 @@ use crate::frontend::ops::pages::PropertyChange;
 use crate::frontend::ops::pages::RangeQuery;
 use crate::frontend::ops::parts;
 use crate::frontend::ops::parts::WantedPart;
+use crate::frontend::ops::query;
 use crate::frontend::ops::restore;
 use crate::frontend::ops::tags;
 use crate::frontend::ops::versions;
@@ -61,6 +62,9 @@ pub(super) async fn carry_out(
         O::GetBlobPart { path, precondition, number, is_head } => {
             let wanted = WantedPart { number, is_head };
             return parts::get(front, blob(path, precondition), wanted, requester.payer()).await;
+        }
+        O::QueryBlob { path, precondition, query } => {
+            return query::query(front, blob(path, precondition), *query, requester.payer()).await;
         }
         O::GetBlobProperties { path, precondition } => {
             content::facts(front, blob(path, precondition)).await.map(Reply::BlobProperties)

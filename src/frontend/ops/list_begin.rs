@@ -115,6 +115,7 @@ pub(super) async fn has_newer(
         prefix: name.clone(),
         delimiter: None,
         start_from: None,
+        end_before: None,
         from: None,
         limit: 1,
         ..list.clone()

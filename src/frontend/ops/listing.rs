@@ -158,6 +158,7 @@ pub(crate) async fn blobs(
         prefix: list.prefix.unwrap_or_default(),
         delimiter: list.delimiter.filter(|d| !d.is_empty()),
         start_from: list.start_from,
+        end_before: list.end_before.filter(|name| !name.is_empty()),
         from: begun.clone(),
         limit: fetch,
         weight_max: PAGE_WEIGHT_MAX,

@@ -19,6 +19,7 @@ pub(crate) mod listing;
 pub(crate) mod locks;
 pub(crate) mod pages;
 pub(crate) mod parts;
+pub(crate) mod query;
 pub(crate) mod restore;
 pub(crate) mod service_properties;
 pub(crate) mod settings;

@@ -109,6 +109,7 @@ fn query(account: &Account, container: &ContainerRecord, list: ListUploads) -> i
         prefix: list.prefix.unwrap_or_default(),
         delimiter: list.delimiter.filter(|delimiter| !delimiter.is_empty()),
         start_from: None,
+        end_before: None,
         from: None,
         limit: list.limit,
         weight_max: PAGE_WEIGHT_MAX,

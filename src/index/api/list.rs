@@ -31,6 +31,8 @@ pub struct ListBlobs {
     pub delimiter: Option<String>,
     /// Only names at or after this one.
     pub start_from: Option<String>,
+    /// Only names before this one.
+    pub end_before: Option<String>,
     /// Where to go on: `next` of the page before.
     pub from: Option<Bytes>,
     /// Entries at most, above 0.
@@ -75,6 +77,7 @@ impl ListBlobs {
             prefix: String::new(),
             delimiter: None,
             start_from: None,
+            end_before: None,
             from: None,
             limit,
             weight_max: PAGE_WEIGHT_MAX,
@@ -84,6 +87,13 @@ impl ListBlobs {
             versions_only: false,
             shown: ListedFields::ALL,
         }
+    }
+
+    /// The position before which its names end, if they end before those of its prefix do.
+    #[must_use]
+    pub fn end(&self) -> Option<Bytes> {
+        let name = self.end_before.as_ref()?;
+        Some(RoutingKey::prefix(self.account, self.container, name, self.collation))
     }
 
     /// The position the page starts at, by which it is routed.

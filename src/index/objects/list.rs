@@ -40,7 +40,7 @@ pub(super) async fn list(
     now: Timestamp,
 ) -> Result<ListPage, Error> {
     let prefix = RoutingKey::prefix(list.account, list.container, &list.prefix, list.collation);
-    let mut window = Window::new(&prefix, list.position(), range);
+    let mut window = Window::new(&prefix, list.position(), range).ending(list.end());
     let is_down = list.history == History::VersionsDown;
     let mut rows = MergedFamilies::open(view, &window, list);
     let (mut entries, mut after, mut weight) = begin(&mut rows, &mut window, list).await?;

@@ -31,6 +31,16 @@ impl Window {
         Self { position: from.max(prefix.clone()), to, names_end, partition_end }
     }
 
+    /// The same names, as far as they lie before `end`.
+    pub(super) fn ending(mut self, end: Option<Bytes>) -> Self {
+        if let Some(end) = end {
+            let earlier =
+                |old: Option<Bytes>| Some(old.map_or(end.clone(), |old| old.min(end.clone())));
+            (self.to, self.names_end) = (earlier(self.to), earlier(self.names_end));
+        }
+        self
+    }
+
     /// Moves past an entry, the last row of which lies just before `position`.
     ///
     /// # Errors

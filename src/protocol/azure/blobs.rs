@@ -16,6 +16,7 @@ use crate::protocol::azure::immutability;
 use crate::protocol::azure::leases;
 use crate::protocol::azure::limits;
 use crate::protocol::azure::pages;
+use crate::protocol::azure::query as blob_query;
 use crate::protocol::azure::range;
 use crate::protocol::azure::request::Request;
 use crate::protocol::azure::snapshots;
@@ -58,10 +59,11 @@ const SERVED: &[&str] = &[
     "undelete",
     "immutabilitypolicies",
     "legalhold",
+    "query",
 ];
 
 /// `comp` values of blobs that exist in the service and not here.
-const UNSERVED: &[&str] = &["expiry", "query"];
+const UNSERVED: &[&str] = &["expiry"];
 
 /// Routes by `comp` and method.
 pub(super) fn parse(
@@ -121,6 +123,7 @@ pub(super) fn parse(
             let (precondition, action) = (conditions::write(all)?, leases::action(all)?);
             Ok(BlobOperation::LeaseBlob { path, precondition, action }.into())
         }
+        (Some("query"), &Method::POST) => blob_query::query(all, path),
         (None, _) => Err(Reason::UnsupportedHttpVerb.into()),
         (Some(comp), _) if SERVED.contains(&comp) => Err(Reason::UnsupportedHttpVerb.into()),
         (Some(comp), _) if UNSERVED.contains(&comp) => {

@@ -64,7 +64,7 @@ pub(super) fn parse(
             policies: Vec::new(),
         }
         .into()),
-        (Some("list"), &Method::GET) => lists::blobs(request.query, container)
+        (Some("list"), &Method::GET) => lists::blobs(request, container)
             .map(|wanted| ContainerOperation::ListBlobs(wanted).into()),
         (Some("lease"), &Method::PUT) => Ok(ContainerOperation::LeaseContainer {
             container,

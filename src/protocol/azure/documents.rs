@@ -3,6 +3,7 @@
 use crate::protocol::azure::acl;
 use crate::protocol::azure::batch;
 use crate::protocol::azure::delegation;
+use crate::protocol::azure::query;
 use crate::protocol::azure::service;
 use crate::protocol::azure::tags;
 use crate::protocol::azure::xml;
@@ -24,6 +25,8 @@ pub(super) fn document_of(operation: &Operation) -> Option<(u64, Decode)> {
         Some((xml::BLOCK_LIST_BYTES_MAX, block_list))
     } else if let Operation::Blob(BlobOperation::SetBlobTags { .. }) = operation {
         Some((tags::TAGS_BYTES_MAX, blob_tags))
+    } else if let Operation::Blob(BlobOperation::QueryBlob { .. }) = operation {
+        Some((query::QUERY_BYTES_MAX, query_of_blob))
     } else if let Operation::Container(ContainerOperation::SetContainerAcl { .. }) = operation {
         Some((acl::POLICIES_BYTES_MAX, policies))
     } else if let Operation::Account(AccountOperation::SetServiceProperties { .. }) = operation {
@@ -50,6 +53,15 @@ fn block_list(operation: &mut Operation, document: &Document<'_>) -> Result<(), 
 fn blob_tags(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refusal> {
     if let Operation::Blob(BlobOperation::SetBlobTags { tags, .. }) = operation {
         *tags = tags::read_tags(document.bytes)?;
+        Ok(())
+    } else {
+        Err(Reason::InternalError.into())
+    }
+}
+
+fn query_of_blob(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refusal> {
+    if let Operation::Blob(BlobOperation::QueryBlob { query, .. }) = operation {
+        **query = query::read_query(document.bytes)?;
         Ok(())
     } else {
         Err(Reason::InternalError.into())

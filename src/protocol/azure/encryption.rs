@@ -73,6 +73,7 @@ pub(super) fn is_served(method: &Method, comp: Option<&str>, all: &HeaderMap) ->
         (&Method::PUT, Some(comp)) => WRITES.contains(&comp),
         (&Method::GET | &Method::HEAD, None) => true,
         (&Method::GET | &Method::HEAD, Some(comp)) => READS.contains(&comp),
+        (&Method::POST, Some("query")) => true,
         _ => false,
     }
 }

@@ -96,10 +96,14 @@ impl<'a> Page<'a> {
         false
     }
 
-    /// Markers are positions in the key space: they hold across splits and restarts.
     fn marker(&self) -> Option<String> {
-        self.next.map(|position| URL_SAFE_NO_PAD.encode(position))
+        self.next.map(marker)
     }
+}
+
+/// Markers are positions in the key space: they hold across splits and restarts.
+pub(super) fn marker(position: &Bytes) -> String {
+    URL_SAFE_NO_PAD.encode(position)
 }
 
 fn container(out: &mut String, facts: &ContainerFacts) {
@@ -282,7 +286,7 @@ fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates, asked: &ListBlob
 }
 
 /// Whether only who brings the key may see what it protects.
-fn is_by_customer(facts: &BlobFacts) -> bool {
+pub(super) fn is_by_customer(facts: &BlobFacts) -> bool {
     facts.encryption.as_ref().is_some_and(Encryption::is_by_customer)
 }
 

@@ -1,5 +1,9 @@
 //! Parameters of List Containers and List Blobs.
 
+use http::header::ACCEPT;
+
+use crate::protocol::azure::ServiceVersion;
+use crate::protocol::azure::request::Request;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -29,7 +33,21 @@ pub(super) fn containers(query: &Query) -> Result<ListContainers, Refusal> {
     })
 }
 
-pub(super) fn blobs(query: &Query, container: ContainerName) -> Result<ListBlobs, Refusal> {
+/// The content type of a page in columns.
+pub(super) const ARROW: &str = "application/vnd.apache.arrow.stream";
+/// The first version with pages in columns; under earlier ones `Accept` has no meaning.
+const ARROW_SINCE: ServiceVersion = ServiceVersion::new(2026, 10, 6);
+
+/// Whether the request takes a page in columns.
+fn wants_columns(request: &Request<'_>) -> bool {
+    let accepted = request.headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let mut kinds = accepted.flat_map(|value| value.split(','));
+    let is_arrow = |kind: &str| kind.split(';').next().unwrap_or("").trim() == ARROW;
+    request.version >= ARROW_SINCE && kinds.any(is_arrow)
+}
+
+pub(super) fn blobs(request: &Request<'_>, container: ContainerName) -> Result<ListBlobs, Refusal> {
+    let query = request.query;
     let served = [
         "metadata",
         "uncommittedblobs",
@@ -49,6 +67,7 @@ pub(super) fn blobs(query: &Query, container: ContainerName) -> Result<ListBlobs
         delimiter: owned(query, "delimiter")?,
         marker: owned(query, "marker")?,
         start_from: owned(query, "startfrom")?,
+        end_before: owned(query, "endbefore")?,
         after: None,
         exact: false,
         max_results: max_results(query)?,
@@ -63,6 +82,7 @@ pub(super) fn blobs(query: &Query, container: ContainerName) -> Result<ListBlobs
         retention: include.contains(&"immutabilitypolicy"),
         legal_hold: include.contains(&"legalhold"),
         content_etag: false,
+        columns: wants_columns(request),
     })
 }
 

@@ -13,10 +13,12 @@
 //!    access policies, `delegation.rs` user delegation keys, `service.rs` service properties,
 //!    `tags.rs` tags, `batch.rs` batches and their answers; `xml.rs` reads the body of Put Block
 //!    List.
-//! 5. `render.rs`, `listing.rs`, `words.rs` write heads and XML bodies; `echo.rs` is
+//! 5. `render.rs`, `listing.rs`, `words.rs` write heads and XML bodies, `listing_columns.rs` pages
+//!    of blobs in columns; `echo.rs` is
 //!    what they repeat of the request; `errors.rs` is the table of codes, statuses and texts.
 //! 6. `answers.rs` reads the answers of the service, for commands that are its client.
-//! 7. `structured.rs` decodes and encodes bodies that carry their checksums.
+//! 7. `query.rs` reads the body of Query Blob Contents, `query_records.rs` writes its answer.
+//! 8. `structured.rs` decodes and encodes bodies that carry their checksums.
 //!
 //! Invariants: no input makes this module panic; a header that would change durability, retention,
 //! encryption or conditions is never ignored; every error carries a documented code.
@@ -47,11 +49,15 @@ mod immutability;
 mod leases;
 mod limits;
 mod listing;
+#[cfg(feature = "query")]
+mod listing_columns;
 mod lists;
 mod names;
 mod naming;
 mod pages;
 mod parse;
+mod query;
+pub mod query_records;
 mod range;
 mod render;
 mod request;

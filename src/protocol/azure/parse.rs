@@ -51,7 +51,7 @@ fn operation(head: &Parts, address: &Address, context: &Context) -> Result<Opera
     if request.method == Method::OPTIONS || request.method == Method::PATCH {
         return Err(unserved::not_served(&format!("the verb {}", request.method)));
     }
-    if address.secondary && request.method != Method::GET && request.method != Method::HEAD {
+    if address.secondary && !is_read(&request)? {
         return Err(Reason::InsufficientAccountPermissions.into());
     }
     unserved::check((request.method, address.blob.is_some()), request.headers, &query)?;
@@ -78,6 +78,16 @@ fn operation(head: &Parts, address: &Address, context: &Context) -> Result<Opera
             let path = BlobPath { container: container.clone(), blob: blob.clone(), revision };
             blobs::parse(&request, path, comp.as_deref())
         }
+    }
+}
+
+/// Whether the secondary takes the request.
+fn is_read(request: &Request<'_>) -> Result<bool, Refusal> {
+    let is_query = || Ok(request.query.get("comp")?.is_some_and(|comp| comp == "query"));
+    match *request.method {
+        Method::GET | Method::HEAD => Ok(true),
+        Method::POST => is_query(),
+        _ => Ok(false),
     }
 }
 

@@ -18,6 +18,10 @@ use crate::protocol::azure::errors;
 use crate::protocol::azure::errors::Place;
 use crate::protocol::azure::errors::error_row;
 use crate::protocol::azure::listing;
+#[cfg(feature = "query")]
+use crate::protocol::azure::listing_columns;
+#[cfg(feature = "query")]
+use crate::protocol::azure::lists;
 use crate::protocol::azure::render::head::begin;
 use crate::protocol::azure::service;
 use crate::protocol::azure::tags;
@@ -30,6 +34,7 @@ use crate::protocol::model::checksum::WrittenChecksums;
 use crate::protocol::model::copy::CopyState;
 use crate::protocol::model::list_reply::BlobListing;
 use crate::protocol::model::list_reply::ContainerListing;
+use crate::protocol::model::operation::ListBlobs;
 use crate::protocol::model::operation::ListContainers;
 use crate::protocol::model::reply::BlobFacts;
 use crate::protocol::model::reply::Change;
@@ -113,6 +118,7 @@ pub fn render(reply: &Reply, echo: &RequestEcho) -> Response<Bytes> {
                 .empty()
         }
         Reply::TierSet { pending } => head(if *pending { 202 } else { 200 }).empty(),
+        Reply::BlobQueried(facts) => head(200).queried(facts).bodiless(),
         Reply::BlobUndeleted => head(200).empty(),
         Reply::RetentionSet(retention) => head(200).retention(*retention).empty(),
         Reply::LegalHoldSet(on) => head(200).legal_hold(Some(*on)).empty(),
@@ -160,10 +166,25 @@ fn containers(page: &ContainerListing, echo: &RequestEcho) -> Response<Bytes> {
 fn blobs(page: &BlobListing, echo: &RequestEcho) -> Response<Bytes> {
     match &echo.listing {
         Some(Listing { endpoint, parameters: Parameters::Blobs(request) }) => {
-            begin(200, echo).xml(listing::blobs(page, endpoint, request))
+            columns(page, request, echo)
+                .unwrap_or_else(|| begin(200, echo).xml(listing::blobs(page, endpoint, request)))
         }
         _ => render_error(&Reason::InternalError.into(), echo),
     }
+}
+
+/// A page in columns, if it was asked for so.
+#[cfg(feature = "query")]
+fn columns(page: &BlobListing, asked: &ListBlobs, echo: &RequestEcho) -> Option<Response<Bytes>> {
+    let body = asked.columns.then(|| listing_columns::blobs(page, asked))?.ok()?;
+    let head = begin(200, echo).fixed("content-type", lists::ARROW);
+    Some(head.shown("content-length", body.len()).bodiless().map(|_| body))
+}
+
+/// This build answers in XML, as the service does where it has no columns.
+#[cfg(not(feature = "query"))]
+const fn columns(_: &BlobListing, _: &ListBlobs, _: &RequestEcho) -> Option<Response<Bytes>> {
+    None
 }
 
 fn found_blobs(page: &FoundBlobs, echo: &RequestEcho) -> Response<Bytes> {

@@ -44,7 +44,9 @@ fn time(
     match (request.method, comp) {
         (&Method::GET | &Method::HEAD, _)
         | (&Method::DELETE, None)
-        | (_, Some("tier" | "tags" | "immutabilitypolicies" | "legalhold")) => Ok(Some(time)),
+        | (_, Some("tier" | "tags" | "immutabilitypolicies" | "legalhold" | "query")) => {
+            Ok(Some(time))
+        }
         _ => Err(query::invalid(name, text)),
     }
 }

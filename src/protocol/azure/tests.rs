@@ -208,6 +208,7 @@ fn requests_are_routed_to_their_operations() {
         ("PUT /acct/con/b?comp=snapshot", &[], "SnapshotBlob"),
         ("PUT /acct/con/b?comp=tier", &["x-ms-access-tier: cool"], "SetBlobTier"),
         ("PUT /acct/con/b?comp=undelete", &[], "UndeleteBlob"),
+        ("POST /acct/con/b?comp=query", &["content-length: 9"], "QueryBlobContents"),
         (
             "PUT /acct/con?restype=container&comp=undelete",
             &[

@@ -391,6 +391,8 @@ pub enum Reply {
         /// The blob is on its way out of the archive.
         pending: bool,
     },
+    /// Query Blob Contents. Its records are the body.
+    BlobQueried(Box<BlobFacts>),
     /// Undelete Blob.
     BlobUndeleted,
     /// A change that was encrypted, and how.
@@ -422,8 +424,10 @@ impl Reply {
     /// The user metadata that its headers show; `None` if they show none.
     #[must_use]
     pub const fn metadata(&self) -> Option<&Metadata> {
-        if let Self::Blob { facts, .. } | Self::BlobProperties(facts) | Self::BlobMetadata(facts) =
-            self
+        if let Self::Blob { facts, .. }
+        | Self::BlobProperties(facts)
+        | Self::BlobQueried(facts)
+        | Self::BlobMetadata(facts) = self
         {
             Some(&facts.metadata)
         } else if let Self::Container(facts) = self {

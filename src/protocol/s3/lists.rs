@@ -115,6 +115,7 @@ fn list(request: &Request<'_>, page: Page) -> Result<Parsed, Refusal> {
         delimiter,
         marker,
         start_from: None,
+        end_before: None,
         after,
         exact: true,
         max_results: Some(arguments::served(arguments::page_size(query, "max-keys")?)),
@@ -129,6 +130,7 @@ fn list(request: &Request<'_>, page: Page) -> Result<Parsed, Refusal> {
         retention: false,
         legal_hold: false,
         content_etag: true,
+        columns: false,
     };
     Ok(Parsed::Ready(ContainerOperation::ListBlobs(list).into()))
 }

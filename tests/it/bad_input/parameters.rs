@@ -68,7 +68,7 @@ const BLOCK: [Row; 7] = [
     ("comp=block&blockid=YWF", INVALID),
     ("comp=block&blockid=YW Fh", ""),
     ("comp=block&blockid=YWFh&blockid=YWFh", INVALID),
-    ("comp=query", UNSERVED),
+    ("comp=expiry", UNSERVED),
 ];
 
 pub(super) fn cases() -> Vec<Case> {

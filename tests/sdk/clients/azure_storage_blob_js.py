@@ -18,7 +18,7 @@ from lib.install import Unavailable, npm
 from lib.judged import Judged, NotRun, parse
 
 # The newest one that runs on Node 20.
-VERSION = "12.32.0"
+VERSION = "12.34.0"
 NODE_MAJOR_MIN = 20
 SUITE = pathlib.Path(__file__).parent / "js" / "suite.mjs"
 

@@ -83,6 +83,7 @@ fn list_blobs() -> ListBlobs {
         delimiter: None,
         marker: None,
         start_from: None,
+        end_before: None,
         after: None,
         exact: false,
         max_results: None,
@@ -95,6 +96,7 @@ fn list_blobs() -> ListBlobs {
         tags: false,
         copy: false,
         content_etag: false,
+        columns: false,
     }
 }
 

@@ -148,6 +148,32 @@ fn start_from_is_inclusive() {
 }
 
 #[test]
+fn end_before_is_exclusive() {
+    let p = filled(&["a", "b", "c/1", "c/2", "d"]);
+    let before = |name: &str| with(|list| list.end_before = Some(name.to_owned()));
+    assert_eq!(p.list_all(&before("c/2")), ["a", "b", "c/1"]);
+    assert_eq!(p.list_all(&before("c/11")), ["a", "b", "c/1"]);
+    assert_eq!(p.list_all(&before("a")), Vec::<String>::new());
+    assert_eq!(p.list_all(&before("z")), ["a", "b", "c/1", "c/2", "d"]);
+    let between = |prefix: &str, from: &str, to: &str| {
+        with(|list| {
+            list.prefix = prefix.to_owned();
+            (list.start_from, list.end_before) = (Some(from.to_owned()), Some(to.to_owned()));
+        })
+    };
+    assert_eq!(p.list_all(&between("", "b", "d")), ["b", "c/1", "c/2"]);
+    assert_eq!(p.list_all(&between("c", "a", "c/2")), ["c/1"]);
+    assert_eq!(p.list_all(&between("", "d", "b")), Vec::<String>::new());
+    // A group begins before the end.
+    let mut folded = before("c/2");
+    folded.delimiter = Some("/".to_owned());
+    for limit in 1..5 {
+        folded.limit = limit;
+        assert_eq!(p.list_all(&folded), ["a", "b", "c/>"]);
+    }
+}
+
+#[test]
 fn staged_names_show_when_asked_for() {
     let mut p = filled(&["b", "d"]);
     for name in ["a", "b", "c/1", "c/2", "e"] {

@@ -168,6 +168,19 @@ impl Head {
             .legal_hold(facts.legal_hold)
     }
 
+    /// The head of a query's answer, whose length is not known.
+    pub(super) fn queried(self, facts: &BlobFacts) -> Self {
+        self.change(&facts.change)
+            .fixed("content-type", "avro/binary")
+            .fixed("accept-ranges", "bytes")
+            .kind(facts.kind)
+            .shown("x-ms-creation-time", facts.created)
+            .lease(facts.lease)
+            .fixed("x-ms-server-encrypted", "true")
+            .encryption(facts.encryption.as_ref())
+            .metadata(&facts.metadata)
+    }
+
     pub(super) fn retention(self, retention: Option<Retention>) -> Self {
         let Some(Retention { mode, until }) = retention else { return self };
         self.shown("x-ms-immutability-policy-until-date", until)

@@ -7,6 +7,7 @@ use crate::protocol::model::operation::parts::Precondition;
 use crate::protocol::model::operation::parts::RangeChecksum;
 use crate::protocol::model::operation::parts::SequenceChange;
 use crate::protocol::model::operation::parts::WantedParts;
+use crate::query;
 use crate::types::AccessTier;
 use crate::types::BlobProperties;
 use crate::types::ByteRange;
@@ -142,6 +143,15 @@ pub enum BlobOperation {
         tier: AccessTier,
         /// How fast out of the archive.
         priority: RehydratePriority,
+    },
+    /// Query Blob Contents.
+    QueryBlob {
+        /// The blob, snapshot or version.
+        path: BlobPath,
+        /// Conditions, and the key of the blob.
+        precondition: Precondition,
+        /// The statement and the formats.
+        query: Box<query::Request>,
     },
     /// Undelete Blob.
     UndeleteBlob {

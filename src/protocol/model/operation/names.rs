@@ -95,6 +95,7 @@ impl BlobOperation {
             Self::SetBlobMetadata { .. } => "SetBlobMetadata",
             Self::SnapshotBlob { .. } => "SnapshotBlob",
             Self::SetBlobTier { .. } => "SetBlobTier",
+            Self::QueryBlob { .. } => "QueryBlobContents",
             Self::UndeleteBlob { .. } => "UndeleteBlob",
             Self::LeaseBlob { .. } => "LeaseBlob",
             Self::GetBlobTags { .. } => "GetBlobTags",
@@ -113,7 +114,7 @@ impl BlobOperation {
 }
 
 /// All names that [`Operation::name`] returns, in alphabetical order.
-pub const OPERATION_NAMES: [&str; 69] = [
+pub const OPERATION_NAMES: [&str; 70] = [
     "AbortCopy",
     "AbortUpload",
     "AppendBlock",
@@ -164,6 +165,7 @@ pub const OPERATION_NAMES: [&str; 69] = [
     "PutBlockList",
     "PutPage",
     "PutPageFromUrl",
+    "QueryBlobContents",
     "RemoveContainerSetting",
     "RestoreBlob",
     "RestoreContainer",

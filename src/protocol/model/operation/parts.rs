@@ -322,6 +322,8 @@ pub struct ListBlobs {
     pub marker: Option<String>,
     /// Only names at or after this one.
     pub start_from: Option<String>,
+    /// Only names before this one.
+    pub end_before: Option<String>,
     /// Only names after this one, where there is no marker.
     pub after: Option<ListAfter>,
     /// Whether a page names the next one only if more entries follow, or may follow where the limit
@@ -351,6 +353,8 @@ pub struct ListBlobs {
     pub legal_hold: bool,
     /// Whether the tag of the content is shown. If not, the facts may have another one.
     pub content_etag: bool,
+    /// Whether the page may be answered in columns.
+    pub columns: bool,
 }
 
 /// Find Blobs by Tags, in one container or all.

@@ -99,6 +99,7 @@ const fn of_blob(operation: &BlobOperation) -> Option<&Precondition> {
         | O::RestoreBlob { precondition, .. }
         | O::SetBlobRetention { precondition, .. }
         | O::SetBlobLegalHold { precondition, .. }
+        | O::QueryBlob { precondition, .. }
         | O::DeleteBlob { precondition, .. } => Some(precondition),
         O::UndeleteBlob { .. }
         | O::GetBlobGrants { .. }

@@ -75,6 +75,60 @@ await group("listing", async () => {
   assert.deepEqual(prefixes, ["l/0/", "l/1/", "l/2/"]);
 });
 
+await group("listing in columns", async () => {
+  // Clients before 12.34 do not ask for it.
+  const { StorageResponseFormat } = await import("@azure/storage-blob");
+  if (!StorageResponseFormat) return;
+  const tagged = container.getBlockBlobClient("l/1/tagged");
+  await tagged.upload("four", 4, { metadata: { Key: "v" }, tags: { t: "1" }, blobHTTPHeaders: { blobContentType: "a/b" } });
+  await tagged.createSnapshot();
+  const shown = { prefix: "l/", includeMetadata: true, includeTags: true, includeSnapshots: true };
+  const all = async (more) => {
+    const found = [];
+    for await (const page of container.listBlobsFlat({ ...shown, ...more }).byPage({ maxPageSize: 5 })) {
+      found.push(...page.segment.blobItems);
+    }
+    return found;
+  };
+  const columns = { responseFormat: StorageResponseFormat.Arrow };
+  const [xml, arrow] = [await all({}), await all(columns)];
+  assert.equal(arrow.length, 14);
+  const plain = (items) => JSON.parse(JSON.stringify(items, (key, value) => (value === "" ? undefined : value)));
+  const facts = ({ name, snapshot, metadata, tags, properties: p }) => plain({
+    name, snapshot, metadata, tags, length: p.contentLength, type: p.contentType, etag: p.etag, md5: p.contentMD5,
+    modified: p.lastModified, created: p.createdOn, kind: p.blobType, tier: p.accessTier, inferred: p.accessTierInferred,
+    lease: p.leaseState, status: p.leaseStatus, encrypted: p.serverEncrypted, count: p.tagCount });
+  assert.deepEqual(arrow.map(facts), xml.map(facts));
+  const bounded = await all({ ...columns, startFrom: "l/1/", endBefore: "l/1/7" });
+  assert.deepEqual(bounded.map((item) => item.name), ["l/1/1", "l/1/10", "l/1/4"]);
+  const folded = [];
+  for await (const item of container.listBlobsByHierarchy("/", { prefix: "l/", ...columns })) folded.push([item.kind, item.name]);
+  assert.deepEqual(folded, [["prefix", "l/0/"], ["prefix", "l/1/"], ["prefix", "l/2/"]]);
+});
+
+await group("queries", async () => {
+  const table = container.getBlockBlobClient("table.csv");
+  await table.upload("100,200,300\n150,250,350\n", 24);
+  const text = async (statement, more = {}) => {
+    const answer = await table.query(statement, more);
+    const pieces = [];
+    for await (const piece of answer.readableStreamBody) pieces.push(piece);
+    return Buffer.concat(pieces).toString();
+  };
+  const loaded = [];
+  const onProgress = ({ loadedBytes }) => loaded.push(loadedBytes);
+  assert.equal(await text("select * from BlobStorage", { onProgress }), "100,200,300\n150,250,350\n");
+  assert.equal(loaded.at(-1), 24);
+  assert.equal(await text("select _2 from BlobStorage where _1 > 120"), "250\n");
+  const json = { outputTextConfiguration: { kind: "json", recordSeparator: "\n" } };
+  assert.deepEqual(JSON.parse(await text("select _1 as a from BlobStorage limit 1", json)), { a: "100" });
+  const errors = [];
+  const wrong = { inputTextConfiguration: { kind: "json", recordSeparator: "\n" }, onError: (e) => errors.push(e) };
+  await text("select * from BlobStorage", wrong);
+  assert.equal(errors[0].isFatal, true);
+  await refused(() => table.query("select"), "InvalidInput");
+});
+
 await group("append blobs", async () => {
   const blob = container.getAppendBlobClient("append");
   await blob.create();

@@ -1,0 +1,258 @@
+//! Query Blob Contents: reads a blob as its query asks for the bytes, and streams the records.
+//!
+//! A query works in short steps on the pool for blocking work, so that no request waits behind one.
+//! Few steps run at a time over all queries. What a query holds is bounded and counted as memory of
+//! answers from its beginning to its end.
+//!
+//! Source: "Query Blob Contents".
+
+mod bytes;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use ::bytes::Bytes;
+use tokio::sync::Semaphore;
+use uuid::Uuid;
+
+use crate::env::Rand;
+use crate::env::Tasks;
+use crate::env::boxed;
+use crate::env::identified;
+use crate::frontend::answers::AnswerMemory;
+use crate::frontend::answers::Payer;
+use crate::frontend::answers::Reservation;
+use crate::frontend::body::BodyError;
+use crate::frontend::body::Next;
+use crate::frontend::body::Pull;
+use crate::frontend::body::ResponseBody;
+use crate::frontend::body::Source;
+use crate::frontend::dialect::framing::QueryRecords;
+use crate::frontend::encrypt;
+use crate::frontend::encrypt::unlock::Unlocking;
+use crate::frontend::errors;
+use crate::frontend::errors::Subject;
+use crate::frontend::facts;
+use crate::frontend::facts::Seen;
+use crate::frontend::lookup;
+use crate::frontend::lookup::BlobTarget;
+use crate::frontend::lookup::BlobVersion;
+use crate::frontend::lookup::Located;
+use crate::frontend::ops::Answer;
+use crate::frontend::ops::Answered;
+use crate::frontend::read;
+use crate::frontend::read::Reading;
+use crate::frontend::state::FrontEnd;
+use crate::index::ReadBlob;
+use crate::protocol::model::Detail;
+use crate::protocol::model::Reason;
+use crate::protocol::model::Refusal;
+use crate::protocol::model::Reply;
+use crate::query::Execution;
+use crate::query::Fault;
+use crate::query::Plan;
+use crate::query::Request;
+use crate::query::Sink;
+use crate::query::Step;
+use crate::types::BlobKind;
+use crate::types::request;
+
+use self::bytes::Content;
+
+/// What one query may hold, bytes: what it reads, what it makes, and the longest record.
+const MEMORY_BYTES: u64 = 16 << 20;
+/// Result bytes that are sent together, at least, unless the query ends.
+const RESULT_BYTES_MIN: usize = 64 << 10;
+/// The most faults that are sent together.
+const FAULTS_MAX: usize = 1024;
+/// Bytes after which the progress is reported.
+const PROGRESS_BYTES: u64 = 4 << 20;
+/// Steps that one visit to the pool takes at most.
+const STEPS_MAX: usize = 8;
+
+/// Query Blob Contents. `payer` is charged for the memory of the query.
+pub(crate) async fn query(
+    front: &FrontEnd,
+    blob: BlobTarget<'_>,
+    request: Request,
+    payer: Payer,
+) -> Answer {
+    let plan = boxed(|| planned(front, request)).await?;
+    let (unlocking, tiers) = (Unlocking::of(front, &blob), blob.account.account_type.tiers());
+    let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
+    // Before the look-up: what it finds is not freed until the query has ended.
+    let mut guard = front.rows.inflight.read(front.env.clock.monotonic());
+    let BlobVersion { key, revision } = blob.clone();
+    let guard_of_read = lookup::guard(precondition);
+    let versioning = guard_of_read.protection.versioning;
+    let look_up = ReadBlob { key, revision, guard: guard_of_read, range: None, pieces: true };
+    let found = front.rows.router.ask(look_up).await;
+    let mut view = found.map_err(|error| errors::from_index(&error, Subject::Blob))?;
+    if view.record.kind != BlobKind::Block {
+        return Err(Reason::InvalidBlobType.into());
+    }
+    read::found(&mut guard, &mut view);
+    let decrypting = unlocking.found(&view.record)?;
+    encrypt::decrypt_md5(decrypting.as_ref(), &mut view.record.properties)?;
+    encrypt::decrypt_checksums(decrypting.as_ref(), &mut view.record)?;
+    let now = front.env.clock.now();
+    if let Some(reads) = &front.last_access {
+        reads.note(&blob, &view.record, now);
+    }
+    let seen = Seen { record: view.record.clone(), is_current: view.is_current, tiers };
+    let facts = facts::of_version(front, seen, now, versioning);
+    let memory = AnswerMemory::new(&front.load.answers, payer);
+    let reserved = memory.begin(MEMORY_BYTES).await?;
+    let len = facts.len;
+    let millis = i64::try_from(now.since_unix().as_millis()).unwrap_or(i64::MAX);
+    let reading = Reading { blob, view, guard, decrypting, memory: None };
+    let mut running = Running {
+        execution: Some(Box::new(Execution::new(plan, len, millis))),
+        content: Content::new(read::source(front, reading), len),
+        records: records(&*front.env.rand),
+        reported: 0,
+        len,
+        turns: Arc::clone(&front.load.queries),
+        tasks: front.env.tasks.clone(),
+        request: request::current(),
+        _reserved: reserved,
+    };
+    let mut first = VecDeque::from([running.records.begin()]);
+    first.extend(running.next().await?);
+    let rest = (!running.has_ended()).then(|| Box::new(running) as Source);
+    let body = ResponseBody::open_ended(first, rest).holding(Some(Arc::clone(memory.holding())));
+    Ok(Answered { reply: Reply::BlobQueried(facts), stream: Some(body) })
+}
+
+/// Reads the statement. A long one takes time.
+async fn planned(front: &FrontEnd, request: Request) -> Result<Plan, Refusal> {
+    let planned = front.env.tasks.spawn_blocking("query plan", move || Plan::new(request)).await;
+    let planned = planned.map_err(|_| Refusal::from(Reason::InternalError))?;
+    planned.map_err(|fault| {
+        let Fault { name, description, .. } = fault;
+        Refusal::new(Reason::InvalidInput)
+            .detail(Detail::Explanation, format!("{name}: {description}"))
+    })
+}
+
+fn records(rand: &dyn Rand) -> QueryRecords {
+    let (first, second) = (rand.next_u64().to_le_bytes(), rand.next_u64().to_le_bytes());
+    let mut sync = [0; 16];
+    sync[..8].copy_from_slice(&first);
+    sync[8..].copy_from_slice(&second);
+    QueryRecords::new(sync)
+}
+
+/// A query that runs.
+struct Running {
+    /// `None` once it has ended, and while it is in the pool.
+    execution: Option<Box<Execution>>,
+    content: Content,
+    records: QueryRecords,
+    /// Bytes scanned as the client knows.
+    reported: u64,
+    len: u64,
+    turns: Arc<Semaphore>,
+    tasks: Tasks,
+    /// The request's id, for log lines: the body is made after the head was sent.
+    request: Option<Uuid>,
+    _reserved: Reservation,
+}
+
+/// What a visit to the pool leaves.
+struct Visit {
+    execution: Box<Execution>,
+    sink: Sink,
+    step: Step,
+}
+
+impl Running {
+    const fn has_ended(&self) -> bool {
+        self.execution.is_none()
+    }
+
+    /// The next records; none at the end.
+    async fn next(&mut self) -> Result<VecDeque<Bytes>, Refusal> {
+        let mut sink = Sink::default();
+        while let Some(execution) = self.execution.take() {
+            let mut visit = self.visit(execution, sink).await?;
+            match visit.step {
+                Step::Read(range) => visit.execution.feed(self.content.read(range).await?),
+                Step::Continue => {}
+                Step::Done => return Ok(self.last(visit.sink)),
+            }
+            let scanned = visit.execution.scanned();
+            self.execution = Some(visit.execution);
+            let is_due = scanned - self.reported >= PROGRESS_BYTES;
+            if is_due || is_enough(&visit.sink) {
+                let mut out = self.sent(&visit.sink);
+                if is_due {
+                    self.reported = scanned;
+                    out.push_back(self.records.progress(scanned, self.len));
+                }
+                return Ok(out);
+            }
+            sink = visit.sink;
+        }
+        Ok(VecDeque::new())
+    }
+
+    /// Works on the query in the pool, until it needs bytes, or has enough to send.
+    async fn visit(&self, mut execution: Box<Execution>, mut sink: Sink) -> Result<Visit, Refusal> {
+        let stopped = |_| Refusal::from(Reason::InternalError);
+        let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| Reason::ServerBusy)?;
+        let work = move || {
+            let mut step = Step::Continue;
+            for _ in 0..STEPS_MAX {
+                step = execution.step(&mut sink);
+                if step != Step::Continue || is_enough(&sink) {
+                    break;
+                }
+            }
+            drop(turn);
+            Visit { execution, sink, step }
+        };
+        self.tasks.spawn_blocking("query", work).await.map_err(stopped)
+    }
+
+    fn sent(&self, sink: &Sink) -> VecDeque<Bytes> {
+        let mut out: VecDeque<_> =
+            sink.faults.iter().map(|fault| self.records.error(fault)).collect();
+        if !sink.data.is_empty() {
+            out.push_front(self.records.result(&sink.data));
+        }
+        out
+    }
+
+    /// The end of the answer: all was scanned that had to be.
+    fn last(&self, sink: Sink) -> VecDeque<Bytes> {
+        let mut out = self.sent(&sink);
+        out.push_back(self.records.progress(self.len, self.len));
+        out.push_back(self.records.end(self.len));
+        out
+    }
+}
+
+fn is_enough(sink: &Sink) -> bool {
+    sink.data.len() >= RESULT_BYTES_MIN || sink.faults.len() >= FAULTS_MAX
+}
+
+impl Pull for Running {
+    fn pull(mut self: Box<Self>) -> Next {
+        let id = self.request;
+        let step = async move {
+            if self.has_ended() {
+                return None;
+            }
+            match self.next().await {
+                Ok(pieces) => Some((Ok(pieces), self as Source)),
+                Err(refusal) => {
+                    let reason = refusal.reason.name().to_owned();
+                    tracing::error!(%reason, "the answer of a query is cut short");
+                    Some((Err(BodyError(reason)), self as Source))
+                }
+            }
+        };
+        boxed(|| identified(id, step))
+    }
+}
