@@ -64,6 +64,8 @@ use super::work::busy;
 const COMMANDS_MAX: usize = 16;
 /// The longest time until the answer of a command begins.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
+/// Reads of partitions at a time.
+const READS_MAX: usize = 4;
 /// Log-ins and log-outs at a time.
 const LOGINS_MAX: usize = 4;
 /// The longest time that one takes, its body included.
@@ -153,11 +155,17 @@ fn control(state: &AdminState, console: Console) -> Router<AdminState> {
         // One limit for all routes.
         .layer(GlobalConcurrencyLimitLayer::new(COMMANDS_MAX))
         .timeout(COMMAND_TIME_MAX);
+    // Open pages read every two seconds and take no turn of a command.
+    let reading = ServiceBuilder::new()
+        .layer(HandleErrorLayer::new(overrun))
+        .load_shed()
+        .layer(GlobalConcurrencyLimitLayer::new(READS_MAX))
+        .timeout(COMMAND_TIME_MAX);
     let readers = Readers { token: state.token, console: console.clone() };
     let read = Router::new()
         .route("/partitions", get(partitions::paths::list))
         .route("/partitions/history", get(partitions::paths::history))
-        .layer(limits.clone())
+        .layer(reading)
         .layer(from_fn_with_state(readers, access::required));
     let commands = commands()
         .route("/console", post(login::make).with_state(console))

@@ -18,8 +18,9 @@ pub use own::raise_open_files;
 pub use own::sync_folder;
 pub use own::terminal_size;
 pub(super) use own::{
-    Room, allocated, device, inode, is_own, kind, limit_unsent, make_files_private, no_follow,
-    open_files_max, private_folder, process_cpu, room, room_at, set_mode, thread_cpu,
+    Room, allocated, device, has_other_names, inode, is_own, kind, limit_unsent,
+    make_files_private, no_follow, open_files_max, private_folder, process_cpu, room, room_at,
+    set_mode, thread_cpu,
 };
 
 use std::fs::Metadata;

@@ -297,7 +297,8 @@ fn create_new(path: &Path) -> io::Result<File> {
     fs::OpenOptions::new().read(true).write(true).create_new(true).open(path)
 }
 
-/// Opens a regular file to read and write it; not what a symbolic link leads to.
+/// Opens a regular file to read and write it: one of this user, with one name; not what a symbolic
+/// link leads to.
 fn open_itself(path: &Path) -> io::Result<File> {
     let refused = || {
         let text = format!("{} is no regular file: remove it", path.display());
@@ -309,7 +310,16 @@ fn open_itself(path: &Path) -> io::Result<File> {
         Ok(found) if !found.is_file() => refused(),
         Ok(_) | Err(_) => error,
     })?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(refused()) }
+    let facts = file.metadata()?;
+    if !facts.is_file() {
+        return Err(refused());
+    }
+    // Who else can write to the folder may have put it there, to read what is written to it.
+    if !system::is_own(&facts) || system::has_other_names(&facts) {
+        let text = format!("{} is not of this command: remove it", path.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    }
+    Ok(file)
 }
 
 /// Whether a path still names an open file. Windows tells only that it names a file.
@@ -367,6 +377,19 @@ mod tests {
         let facts = user_file(&path).unwrap().unwrap();
         assert_eq!((facts.kind, facts.len), (UserFileKind::File, 8));
         assert_eq!(user_folder(folder.path()).unwrap(), [path]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_another_can_read_under_another_name_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (planted, kept) = (folder.path().join("part"), folder.path().join("kept"));
+        fs::write(&kept, b"x").unwrap();
+        fs::hard_link(&kept, &planted).unwrap();
+        assert_eq!(UserPart::resume(&planted).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        assert_eq!(UserNote::lock(&planted).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        fs::remove_file(&kept).unwrap();
+        assert!(UserNote::lock(&planted).unwrap().is_some());
     }
 
     #[cfg(unix)]

@@ -2,7 +2,7 @@
 //!
 //! A browser sends a cookie with every request to this host, whichever page asks, and with requests
 //! to other ports of it too. So a session only reads, and only for pages of this listener:
-//! `Sec-Fetch-Site` and `Origin` say which page asks, and a page cannot change either
+//! `Sec-Fetch-Site`, `Origin` and a header of ours say which page asks, and a page cannot change them
 //! (<https://www.w3.org/TR/fetch-metadata/>, <https://fetch.spec.whatwg.org/#origin-header>).
 
 use std::time::Duration;
@@ -25,6 +25,9 @@ use crate::audit_log::Principal;
 
 use super::Console;
 
+/// A header of the console's own scripts. No other site can send it without being asked, and none is
+/// allowed to. Browsers leave `Sec-Fetch-Site` out of plain http to other machines.
+const OWN_SCRIPT: &str = "x-blockyard-console";
 /// Which page asks.
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
 
@@ -44,7 +47,10 @@ pub(in crate::admin) async fn required(
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let headers = request.headers();
     // A token is never passed over for a cookie: who sends a wrong one is told.
-    let by_cookie = reads && !headers.contains_key(AUTHORIZATION) && is_own_page(headers);
+    let by_cookie = reads
+        && !headers.contains_key(AUTHORIZATION)
+        && headers.contains_key(OWN_SCRIPT)
+        && is_own_page(headers);
     let session = session(headers).filter(|_| by_cookie);
     if session.is_some_and(|session| console.sessions.is_open(session, console.now())) {
         let mut response = next.run(request).await;

@@ -87,11 +87,13 @@ pub(in crate::admin) async fn close(
     note: Note,
 ) -> Result<impl IntoResponse, Failure> {
     own_page(&headers)?;
+    let mut principal = Principal::Unknown;
     if session(&headers).is_some_and(|session| console.sessions.close(session, console.now())) {
-        note.session("CloseSession", Principal::Console);
+        principal = Principal::Console;
+        note.session("CloseSession", principal.clone());
     }
     let set = cookie(&headers, "", Duration::ZERO, console.secure);
-    Ok((StatusCode::NO_CONTENT, Extension(Principal::Console), AppendHeaders([(SET_COOKIE, set)])))
+    Ok((StatusCode::NO_CONTENT, Extension(principal), AppendHeaders([(SET_COOKIE, set)])))
 }
 
 fn own_page(headers: &HeaderMap) -> Result<(), Failure> {

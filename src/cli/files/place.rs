@@ -59,6 +59,14 @@ impl Place {
                 text: plain(words).to_owned(),
                 why: "two slashes must follow the colon; write ./ before a local path",
             }),
+            None if words.starts_with("by:/") => Err(FilesError::Usage(
+                "two slashes must follow by: as in by://CONTAINER/BLOB; write ./ before a local path"
+                    .to_owned(),
+            )),
+            None if has_signature(words) => Err(FilesError::Url {
+                text: plain(words).to_owned(),
+                why: "it has a signature and no scheme; begin it with https:// or http://",
+            }),
             None => Ok(Self::Local(text.into())),
             Some("http" | "https") => of_url(words, login).map(Self::Remote),
             Some(scheme) => Err(FilesError::Scheme(scheme.to_owned())),
@@ -92,6 +100,12 @@ fn is_meant_as_url(text: &str) -> bool {
     let scheme = text.split(':').next().unwrap_or_default();
     let known = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
     known && scheme.len() < text.len()
+}
+
+/// Whether a text has a shared access signature behind a `?`.
+fn has_signature(text: &str) -> bool {
+    let query = text.split_once('?').map_or("", |(_, query)| query);
+    query.split('&').any(|pair| pair.starts_with("sig="))
 }
 
 /// `CONTAINER/NAME`, taken literally: nothing in it is decoded.
@@ -210,7 +224,6 @@ mod tests {
             "a/b",
             "./by://x",
             "/by:/x",
-            "by:/box",
             "C:\\x",
             "1://x",
             "a b://c",
@@ -232,6 +245,8 @@ mod tests {
             "http://127.0.0.1:10000/devstoreaccount1//",
             "http://127.0.0.1:10000//uploads/x",
             "https://acct.blob.example.org//uploads/x?sig=s3cret",
+            "by:/box",
+            "localhost:10000/devstoreaccount1/box/b?sv=1&sig=s3cret",
             "https:/h/c?sig=s3cret",
             "https:h/c?sig=s3cret",
             "HTTP:/h/c?sig=s3cret",

@@ -148,10 +148,6 @@ impl Copying {
             .buffered(self.options.parallel)
             .try_collect()
             .await?;
-        if ids.len() as u64 > blocks::BLOCKS_MAX {
-            let text = "the input has more than 50,000 blocks: give a larger --block-size";
-            return Err(FilesError::Wrong(text.to_owned()));
-        }
         let whole = ids.iter().map(|(_, len)| len).sum();
         let md5 = Some(finish(&hasher));
         let ids = ids.into_iter().map(|(id, _)| id).collect();
@@ -265,6 +261,11 @@ impl Input {
             .await?;
         if bytes.is_empty() {
             return Ok(None);
+        }
+        // Nothing is sent for a list that the server would refuse in the end.
+        if self.start / self.size.max(1) >= blocks::BLOCKS_MAX {
+            let text = "the input has more than 50,000 blocks: give a larger --block-size";
+            return Err(FilesError::Wrong(text.to_owned()));
         }
         let piece = Piece { start: self.start, len: bytes.len() as u64 };
         self.start += piece.len;

@@ -67,6 +67,11 @@ pub(in crate::env) fn is_own(file: &Metadata) -> bool {
     file.uid() == rustix::process::geteuid().as_raw()
 }
 
+/// Whether the file has other names too.
+pub(in crate::env) fn has_other_names(file: &Metadata) -> bool {
+    file.nlink() > 1
+}
+
 /// The file system of a file.
 pub(in crate::env) fn device(file: &Metadata) -> Option<u64> {
     Some(file.dev())

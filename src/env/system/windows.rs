@@ -60,6 +60,10 @@ pub(in crate::env) const fn is_own(_: &Metadata) -> bool {
     true
 }
 
+pub(in crate::env) const fn has_other_names(_: &Metadata) -> bool {
+    false
+}
+
 pub(in crate::env) const fn device(_: &Metadata) -> Option<u64> {
     None
 }

@@ -20,7 +20,10 @@ def ask(server, method, path, body=None, **headers):
     """(status, headers, text) of a request to the admin listener."""
     connection = http.client.HTTPConnection(server.admin_address, timeout=30)
     try:
-        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        if "Cookie" in headers:
+            # What the page's own scripts send.
+            headers = {"X_Blockyard_Console": "1", **headers}
+        headers = {name.replace("_", "-"): value for name, value in headers.items() if value is not None}
         if body is not None:
             headers["Content-Type"] = "application/json"
         connection.request(method, path, None if body is None else json.dumps(body), headers)
@@ -65,6 +68,7 @@ def session(server, cookie, verdicts):
     for method, path, body, headers, expected in [
         ("GET", "/admin/partitions", None, {}, 200),
         ("GET", "/admin/partitions/history", None, {"Sec_Fetch_Site": "same-origin"}, 200),
+        ("GET", "/admin/partitions", None, {"X_Blockyard_Console": None}, 401),
         ("GET", "/admin/partitions", None, {"Sec_Fetch_Site": "same-site"}, 401),
         ("GET", "/admin/partitions", None, {"Sec_Fetch_Site": "cross-site"}, 401),
         ("GET", "/admin/partitions", None, {"Origin": "http://127.0.0.1:1"}, 401),

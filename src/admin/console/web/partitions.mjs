@@ -15,7 +15,7 @@ const LATE = 4;
 class Refused extends Error {}
 
 async function ask(path) {
-  const answer = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE) });
+  const answer = await fetch(path, { cache: "no-store", headers: { "X-Blockyard-Console": "1" }, signal: AbortSignal.timeout(PATIENCE) });
   if (answer.status === 401) {
     // The session has ended: the page of the login says what to do.
     location.replace("login");

@@ -23,7 +23,7 @@ async fn log_in(served: &Served, code: &str, headers: &str) -> (u16, String, Str
 /// The header with which a browser shows the session that an answer sets.
 fn cookie(head: &str) -> String {
     let set = head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
-    format!("Cookie: {}\r\n", set.split(';').next().unwrap())
+    format!("X-Blockyard-Console: 1\r\nCookie: {}\r\n", set.split(';').next().unwrap())
 }
 
 async fn session(served: &Served) -> String {
@@ -94,6 +94,8 @@ async fn a_session_reads_what_the_page_shows_and_nothing_else() {
             let headers = format!("{shown}{more}");
             assert_eq!(served.ask("GET", path, &headers, "").await.0, expected, "{path} {more}");
         }
+        let foreign = shown.replace("X-Blockyard-Console: 1\r\n", "");
+        assert_eq!(served.ask("GET", path, &foreign, "").await.0, 401, "{path}");
         assert_eq!(served.ask("POST", path, &shown, "").await.0, 401, "{path}");
         assert_eq!(served.get(path).await.0, 401, "{path}");
         assert_eq!(served.command("GET", path, "").await.0, 200, "{path}");
