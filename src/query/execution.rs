@@ -2,32 +2,79 @@
 
 use bytes::Bytes;
 
+use crate::query::answer::Answer;
+use crate::query::plan::Format;
 use crate::query::plan::Plan;
+use crate::query::reader::Reader;
+use crate::query::reader::Want;
+use crate::query::request::Fault;
 use crate::query::request::Sink;
 use crate::query::request::Step;
 
 /// A plan over the bytes of a blob.
 #[derive(Debug)]
 pub struct Execution {
-    _plan: Plan,
+    /// Nothing after the end, or if the plan could not be begun.
+    running: Option<(Answer, Reader)>,
+    failed: Option<Fault>,
+    scanned: u64,
+    length: u64,
 }
 
 impl Execution {
     /// The plan over a blob of this length. `now_unix_millis` is what `UTCNOW` returns.
-    pub fn new(plan: Plan, _length: u64, _now_unix_millis: i64) -> Self {
-        Self { _plan: plan }
+    pub fn new(plan: Plan, length: u64, now_unix_millis: i64) -> Self {
+        let begun = Answer::new(&plan, now_unix_millis);
+        let Plan { statement, format, .. } = plan;
+        let reader = match format {
+            Format::Delimited { dialect, has_headers } => {
+                Reader::delimited(&statement, dialect, has_headers, length)
+            }
+            Format::Json { separator } => Reader::json(&statement, &separator, length),
+            Format::Parquet => Reader::parquet(length),
+        };
+        match begun {
+            Ok(answer) => {
+                Self { running: Some((answer, reader)), failed: None, scanned: 0, length }
+            }
+            Err(fault) => Self { running: None, failed: Some(fault), scanned: 0, length },
+        }
     }
 
     /// Works on what was fed, about 1 MiB of it at most.
-    pub fn step(&mut self, _sink: &mut Sink) -> Step {
+    ///
+    /// [`Step::Read`] asks for bytes of the blob. Fewer of them may be fed, but not none: then the
+    /// blob is taken to end there.
+    pub fn step(&mut self, sink: &mut Sink) -> Step {
+        if let Some(fault) = self.failed.take() {
+            sink.faults.push(fault);
+        }
+        let Some((answer, reader)) = &mut self.running else { return Step::Done };
+        let result = if answer.is_full() { Ok(Want::Nothing) } else { reader.work(answer, sink) };
+        let result = match result {
+            Ok(Want::Bytes(range)) => return Step::Read(range),
+            Ok(Want::Turn) => return Step::Continue,
+            Ok(Want::Nothing) => answer.finish(&reader.names(), sink),
+            Err(fault) => Err(fault),
+        };
+        if let Err(fault) = result {
+            sink.faults.push(fault);
+        }
+        self.running = None;
         Step::Done
     }
 
     /// Takes the bytes that the last step asked for.
-    pub fn feed(&mut self, _bytes: Bytes) {}
+    pub fn feed(&mut self, bytes: Bytes) {
+        self.scanned += bytes.len() as u64;
+        if let Some((_, reader)) = &mut self.running {
+            reader.feed(bytes);
+        }
+    }
 
-    /// Bytes of the blob that were read so far.
+    /// Bytes of the blob that were read so far; never more than it has, though parts of a damaged
+    /// file may be read twice.
     pub fn scanned(&self) -> u64 {
-        0
+        self.scanned.min(self.length)
     }
 }

@@ -10,10 +10,26 @@
 #[cfg(not(feature = "query"))]
 mod absent;
 #[cfg(feature = "query")]
+mod answer;
+#[cfg(feature = "query")]
+mod eval;
+#[cfg(feature = "query")]
 mod execution;
 #[cfg(feature = "query")]
+mod input;
+#[cfg(feature = "query")]
+mod output;
+#[cfg(feature = "query")]
 mod plan;
+#[cfg(feature = "query")]
+mod reader;
 mod request;
+#[cfg(feature = "query")]
+mod sql;
+#[cfg(feature = "query")]
+mod trouble;
+#[cfg(feature = "query")]
+mod value;
 
 #[cfg(not(feature = "query"))]
 pub use absent::Execution;
@@ -32,3 +48,6 @@ pub use request::Output;
 pub use request::Request;
 pub use request::Sink;
 pub use request::Step;
+
+#[cfg(all(test, feature = "query"))]
+mod tests;

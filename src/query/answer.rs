@@ -1,0 +1,257 @@
+//! What becomes of the records of a blob: the filter, the projection, the aggregates.
+
+use std::borrow::Cow;
+
+use crate::query::eval::Row;
+use crate::query::eval::Scope;
+use crate::query::eval::aggregate::State;
+use crate::query::output::Cell;
+use crate::query::output::Writer;
+use crate::query::plan::Plan;
+use crate::query::request::Fault;
+use crate::query::request::Sink;
+use crate::query::sql::Item;
+use crate::query::sql::Projection;
+use crate::query::sql::Statement;
+use crate::query::trouble::RECORD_TOO_LARGE;
+use crate::query::trouble::Trouble;
+use crate::query::value::Value;
+
+/// Bytes of a record of the answer; it may select a column many times.
+const WRITTEN_MAX: usize = 16 << 20;
+
+/// A record, which can also show all of its columns.
+pub(crate) trait Record: Row {
+    /// Calls `each` with all columns and their names in order.
+    fn all(
+        &self,
+        each: &mut dyn FnMut(&str, Cell<'_>) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble>;
+
+    /// Names of all columns.
+    fn names(&self) -> Vec<Cow<'_, str>>;
+
+    /// The record as JSON, if it is written so.
+    fn json(&self) -> Option<&[u8]> {
+        None
+    }
+}
+
+/// A record without columns, for what is known at the end.
+#[derive(Debug)]
+struct Nothing;
+
+impl Row for Nothing {
+    fn column(&self, _column: usize) -> Result<Value<'_>, Trouble> {
+        Ok(Value::Null)
+    }
+}
+
+/// Makes the answer of records.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    statement: Statement,
+    writer: Writer,
+    states: Vec<State>,
+    now_unix_millis: i64,
+    /// Records that may still be written.
+    left: u64,
+    /// Names of the columns of the answer if the statement selects them one by one.
+    names: Vec<String>,
+    is_begun: bool,
+}
+
+/// Whether a record that is being written is not too large.
+fn bounded(out: &[u8], end: usize) -> Result<(), Trouble> {
+    match out.len() <= end {
+        true => Ok(()),
+        false => Err(Trouble::new(RECORD_TOO_LARGE, "A record of the answer is too large.")),
+    }
+}
+
+/// The name of a column that has no other, by its position from zero.
+pub(crate) fn numbered(at: usize) -> String {
+    format!("_{}", at + 1)
+}
+
+impl Answer {
+    pub(crate) fn new(plan: &Plan, now_unix_millis: i64) -> Result<Self, Fault> {
+        let writer = plan.writer()?;
+        let statement = plan.statement.clone();
+        let names = match &statement.projection {
+            Projection::All => Vec::new(),
+            Projection::Split(_) => vec![numbered(0)],
+            Projection::Items(items) => {
+                let name =
+                    |(at, item): (usize, &Item)| item.name.clone().unwrap_or_else(|| numbered(at));
+                items.iter().enumerate().map(name).collect()
+            }
+        };
+        let states = statement.aggregates.iter().map(State::new).collect();
+        let left = statement.limit.unwrap_or(u64::MAX);
+        Ok(Self { statement, writer, states, now_unix_millis, left, names, is_begun: false })
+    }
+
+    pub(crate) fn statement(&self) -> &Statement {
+        &self.statement
+    }
+
+    /// Whether the limit was reached, so that no record changes the answer.
+    pub(crate) fn is_full(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Writes the names of the columns once, before anything else.
+    fn begin(&mut self, out: &mut Vec<u8>, record: Option<&dyn Record>) {
+        if std::mem::replace(&mut self.is_begun, true) {
+            return;
+        }
+        match (record, self.names.as_slice()) {
+            (Some(record), []) => self.writer.header(out, &record.names()),
+            (_, names) => {
+                let names: Vec<Cow<'_, str>> =
+                    names.iter().map(|name| Cow::Borrowed(name.as_str())).collect();
+                self.writer.header(out, &names);
+            }
+        }
+    }
+
+    /// Takes in a record that begins at this position of the blob.
+    pub(crate) fn record(
+        &mut self,
+        record: &dyn Record,
+        position: u64,
+        sink: &mut Sink,
+    ) -> Result<(), Fault> {
+        let mark = sink.data.len();
+        match self.attempt(record, &mut sink.data) {
+            Ok(false) => Ok(()),
+            Ok(true) => {
+                self.left -= 1;
+                Ok(())
+            }
+            Err(Failure::OfRecord(trouble)) => {
+                sink.data.truncate(mark);
+                sink.faults.push(trouble.of_record(position));
+                Ok(())
+            }
+            Err(Failure::Fatal(fault)) => Err(fault),
+        }
+    }
+
+    /// Whether a record was written.
+    fn attempt(&mut self, record: &dyn Record, out: &mut Vec<u8>) -> Result<bool, Failure> {
+        let (now_unix_millis, row) = (self.now_unix_millis, record as &dyn Row);
+        let scope = Scope { row, aggregates: &[], now_unix_millis };
+        if let Some(filter) = &self.statement.filter
+            && filter.truth(scope)? != Some(true)
+        {
+            return Ok(false);
+        }
+        if !self.states.is_empty() {
+            self.aggregate(scope)?;
+            return Ok(false);
+        }
+        if !self.is_begun {
+            self.begin(out, Some(record));
+        }
+        if matches!(self.statement.projection, Projection::All)
+            && let Some(json) = record.json()
+            && self.writer.whole(out, json)
+        {
+            return Ok(true);
+        }
+        self.writer.begin(out);
+        let end = out.len().saturating_add(WRITTEN_MAX);
+        match &self.statement.projection {
+            Projection::All => record.all(&mut |name, cell| {
+                self.writer.cell(out, name, cell)?;
+                bounded(out, end)
+            })?,
+            Projection::Items(items) => {
+                for (item, name) in items.iter().zip(&self.names) {
+                    let value = item.expression.value(scope)?;
+                    self.writer.cell(out, name, Cell::Value(value))?;
+                    bounded(out, end)?;
+                }
+            }
+            Projection::Split(_) => return Ok(false),
+        }
+        self.writer.end(out)?;
+        Ok(true)
+    }
+
+    /// All operands are known before the first aggregate changes: a record counts in all or in none.
+    fn aggregate(&mut self, scope: Scope<'_>) -> Result<(), Failure> {
+        let aggregates = &self.statement.aggregates;
+        let operands: Result<Vec<Value<'_>>, Trouble> =
+            aggregates.iter().map(|aggregate| State::operand(aggregate, scope)).collect();
+        for (state, operand) in self.states.iter_mut().zip(operands?) {
+            state.add(operand)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a record of one number.
+    pub(crate) fn number(&mut self, number: u64, sink: &mut Sink) -> Result<(), Fault> {
+        let number = Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
+        self.row(vec![number], sink)
+    }
+
+    fn row(&mut self, values: Vec<Value<'static>>, sink: &mut Sink) -> Result<(), Fault> {
+        let out = &mut sink.data;
+        self.begin(out, None);
+        if self.left == 0 {
+            return Ok(());
+        }
+        self.left -= 1;
+        self.writer.begin(out);
+        for (value, name) in values.into_iter().zip(&self.names) {
+            let written = self.writer.cell(out, name, Cell::Value(value));
+            written.map_err(|trouble| trouble.fatal(0))?;
+        }
+        self.writer.end(out)
+    }
+
+    /// Writes what is known only at the end of the blob.
+    pub(crate) fn finish(&mut self, names: &[Cow<'_, str>], sink: &mut Sink) -> Result<(), Fault> {
+        if !self.is_begun && self.names.is_empty() {
+            self.is_begun = true;
+            self.writer.header(&mut sink.data, names);
+        }
+        if !self.states.is_empty() {
+            let values = self.results().map_err(|trouble| trouble.fatal(0))?;
+            self.row(values, sink)?;
+        }
+        self.begin(&mut sink.data, None);
+        self.writer.finish(&mut sink.data)
+    }
+
+    fn results(&self) -> Result<Vec<Value<'static>>, Trouble> {
+        let results: Result<Vec<Value<'static>>, Trouble> =
+            self.states.iter().map(State::result).collect();
+        let results = results?;
+        let now_unix_millis = self.now_unix_millis;
+        let scope = Scope { row: &Nothing, aggregates: &results, now_unix_millis };
+        let Projection::Items(items) = &self.statement.projection else { return Ok(Vec::new()) };
+        items.iter().map(|item| Ok(item.expression.value(scope)?.into_owned())).collect()
+    }
+}
+
+/// Why a record was not written.
+enum Failure {
+    OfRecord(Trouble),
+    Fatal(Fault),
+}
+
+impl From<Trouble> for Failure {
+    fn from(trouble: Trouble) -> Self {
+        Self::OfRecord(trouble)
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Self::Fatal(fault)
+    }
+}

@@ -1,0 +1,164 @@
+//! Records of JSON.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+
+use crate::query::answer;
+use crate::query::answer::Answer;
+use crate::query::eval::Row;
+use crate::query::input::json as input;
+use crate::query::input::json::Found;
+use crate::query::input::json::Scanner;
+use crate::query::input::window::Window;
+use crate::query::output::Cell;
+use crate::query::reader::RECORD_MAX;
+use crate::query::reader::Turn;
+use crate::query::reader::Want;
+use crate::query::reader::too_large;
+use crate::query::request::Fault;
+use crate::query::request::Sink;
+use crate::query::sql::Projection;
+use crate::query::sql::Statement;
+use crate::query::sql::column::Access;
+use crate::query::sql::column::Column;
+use crate::query::trouble::Trouble;
+use crate::query::value::Json;
+use crate::query::value::Value;
+
+/// Reads JSON.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    window: Window,
+    scanner: Scanner,
+    from: Vec<Access>,
+    columns: Vec<Column>,
+    /// First names of what is used of a record; all are used if it is `None`.
+    wanted: Option<Vec<Access>>,
+}
+
+impl Reader {
+    pub(crate) fn new(statement: &Statement, separator: &str, length: u64) -> Self {
+        let firsts = || statement.columns.iter().filter_map(|column| column.path.first().cloned());
+        let wanted = match (statement.from.first(), &statement.projection) {
+            (Some(first), _) => Some(vec![first.clone()]),
+            (None, Projection::All) => None,
+            (None, Projection::Items(_) | Projection::Split(_)) => Some(firsts().collect()),
+        };
+        Self {
+            window: Window::new(length),
+            scanner: Scanner::new(separator),
+            from: statement.from.clone(),
+            columns: statement.columns.clone(),
+            wanted,
+        }
+    }
+
+    pub(crate) fn feed(&mut self, bytes: &Bytes) {
+        self.window.feed(bytes);
+    }
+
+    pub(crate) fn work(&mut self, answer: &mut Answer, sink: &mut Sink) -> Result<Want, Fault> {
+        let mut turn = Turn::new(sink);
+        loop {
+            let (bytes, is_end) = (self.window.bytes(), self.window.is_end());
+            let position = self.window.position();
+            let found = self.scanner.find(bytes, is_end).map_err(|fault| {
+                let position = position + fault.position;
+                Fault { position, ..fault }
+            })?;
+            let worked = match found {
+                Found::Record(range) => {
+                    let at = position + range.start as u64;
+                    if range.len() > RECORD_MAX {
+                        return Err(too_large(at));
+                    }
+                    self.record(&bytes[range.clone()], at, answer, sink)?;
+                    range.end
+                }
+                Found::Nothing(count) | Found::More(count) => {
+                    self.window.advance(count);
+                    if self.window.bytes().len() > RECORD_MAX {
+                        return Err(too_large(self.window.position()));
+                    }
+                    if is_end {
+                        return Ok(Want::Nothing);
+                    }
+                    return Ok(Want::Bytes(self.window.wanted()));
+                }
+            };
+            self.window.advance(worked);
+            if answer.is_full() {
+                return Ok(Want::Nothing);
+            }
+            if turn.is_over(worked, sink) {
+                return Ok(Want::Turn);
+            }
+        }
+    }
+
+    fn record(
+        &self,
+        bytes: &[u8],
+        position: u64,
+        answer: &mut Answer,
+        sink: &mut Sink,
+    ) -> Result<(), Fault> {
+        let is_wanted = |name: &str| match &self.wanted {
+            None => true,
+            Some(names) => names.iter().any(|access| access.is_named(name)),
+        };
+        let json = input::parse(bytes, &is_wanted, position)?;
+        let is_whole = self.from.is_empty() && matches!(json, Json::Object(_));
+        let written = is_whole.then_some(bytes);
+        input::walk(&json, &self.from, &mut |json| {
+            if answer.is_full() {
+                return Ok(());
+            }
+            let record = input::Record { json, columns: &self.columns, written };
+            answer.record(&Object { record }, position, sink)
+        })
+    }
+}
+
+/// A record of JSON; one that is no object has one column.
+#[derive(Debug)]
+struct Object<'a> {
+    record: input::Record<'a>,
+}
+
+impl Row for Object<'_> {
+    fn column(&self, column: usize) -> Result<Value<'_>, Trouble> {
+        self.record.column(column)
+    }
+}
+
+impl answer::Record for Object<'_> {
+    fn all(
+        &self,
+        each: &mut dyn FnMut(&str, Cell<'_>) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        match self.record.json {
+            Json::Object(fields) => {
+                for (name, json) in fields {
+                    each(name, Cell::Value(json.value()))?;
+                }
+                Ok(())
+            }
+            json => each(&answer::numbered(0), Cell::Value(json.value())),
+        }
+    }
+
+    fn names(&self) -> Vec<Cow<'_, str>> {
+        match self.record.json {
+            Json::Object(fields) => {
+                fields.iter().map(|(name, _)| Cow::Borrowed(name.as_ref())).collect()
+            }
+            _ => vec![Cow::Owned(answer::numbered(0))],
+        }
+    }
+
+    fn json(&self) -> Option<&[u8]> {
+        self.record.written
+    }
+}
