@@ -175,7 +175,8 @@ impl Running {
     async fn next(&mut self) -> Result<VecDeque<Bytes>, Refusal> {
         let mut sink = Sink::default();
         while let Some(execution) = self.execution.take() {
-            let mut visit = self.visit(execution, sink).await?;
+            let (turns, tasks) = (Arc::clone(&self.turns), self.tasks.clone());
+            let mut visit = visit((turns, tasks), execution, sink).await?;
             match visit.step {
                 Step::Read(range) => visit.execution.feed(self.content.read(range).await?),
                 Step::Continue => {}
@@ -197,24 +198,6 @@ impl Running {
         Ok(VecDeque::new())
     }
 
-    /// Works on the query in the pool, until it needs bytes, or has enough to send.
-    async fn visit(&self, mut execution: Box<Execution>, mut sink: Sink) -> Result<Visit, Refusal> {
-        let stopped = |_| Refusal::from(Reason::InternalError);
-        let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| Reason::ServerBusy)?;
-        let work = move || {
-            let mut step = Step::Continue;
-            for _ in 0..STEPS_MAX {
-                step = execution.step(&mut sink);
-                if step != Step::Continue || is_enough(&sink) {
-                    break;
-                }
-            }
-            drop(turn);
-            Visit { execution, sink, step }
-        };
-        self.tasks.spawn_blocking("query", work).await.map_err(stopped)
-    }
-
     fn sent(&self, sink: &Sink) -> VecDeque<Bytes> {
         let mut out: VecDeque<_> =
             sink.faults.iter().map(|fault| self.records.error(fault)).collect();
@@ -231,6 +214,28 @@ impl Running {
         out.push_back(self.records.end(self.len));
         out
     }
+}
+
+/// Works on a query in the pool, until it needs bytes, or has enough to send.
+async fn visit(
+    (turns, tasks): (Arc<Semaphore>, Tasks),
+    mut execution: Box<Execution>,
+    mut sink: Sink,
+) -> Result<Visit, Refusal> {
+    let stopped = |_| Refusal::from(Reason::InternalError);
+    let turn = turns.acquire_owned().await.map_err(|_| Reason::ServerBusy)?;
+    let work = move || {
+        let mut step = Step::Continue;
+        for _ in 0..STEPS_MAX {
+            step = execution.step(&mut sink);
+            if step != Step::Continue || is_enough(&sink) {
+                break;
+            }
+        }
+        drop(turn);
+        Visit { execution, sink, step }
+    };
+    tasks.spawn_blocking("query", work).await.map_err(stopped)
 }
 
 fn is_enough(sink: &Sink) -> bool {
