@@ -194,11 +194,7 @@ impl ResponseBody {
 
     /// A body that ends where `source` does: its length is not known when the head is sent.
     pub(crate) fn open_ended(first: VecDeque<Bytes>, source: Option<Source>) -> Self {
-        let len = match &source {
-            Some(_) => UNKNOWN_BYTES,
-            None => first.iter().map(|piece| piece.len() as u64).sum(),
-        };
-        Self::stream(first, source, len)
+        Self::stream(first, source, UNKNOWN_BYTES)
     }
 
     /// The same content as a structured message.

@@ -112,13 +112,19 @@ pub(crate) async fn query(
         records: records(&*front.env.rand),
         reported: 0,
         len,
+        has_result: false,
         turns: Arc::clone(&front.load.queries),
         tasks: front.env.tasks.clone(),
         request: request::current(),
         _reserved: reserved,
     };
-    let mut first = VecDeque::from([running.records.begin()]);
-    first.extend(running.next().await?);
+    // A result comes first, if only an empty one, as the service does it: the Python client relies
+    // on that.
+    let mut first = running.next().await?;
+    if !running.has_result {
+        first.push_front(running.records.result(&[]));
+    }
+    first.push_front(running.records.begin());
     let rest = (!running.has_ended()).then(|| Box::new(running) as Source);
     let body = ResponseBody::open_ended(first, rest).holding(Some(Arc::clone(memory.holding())));
     Ok(Answered { reply: Reply::BlobQueried(facts), stream: Some(body) })
@@ -152,6 +158,8 @@ struct Running {
     /// Bytes scanned as the client knows.
     reported: u64,
     len: u64,
+    /// Whether a result was among the last records.
+    has_result: bool,
     turns: Arc<Semaphore>,
     tasks: Tasks,
     /// The request's id, for log lines: the body is made after the head was sent.
@@ -180,7 +188,7 @@ impl Running {
             match visit.step {
                 Step::Read(range) => visit.execution.feed(self.content.read(range).await?),
                 Step::Continue => {}
-                Step::Done => return Ok(self.last(visit.sink)),
+                Step::Done => return Ok(self.last(&visit.sink)),
             }
             let scanned = visit.execution.scanned();
             self.execution = Some(visit.execution);
@@ -198,18 +206,19 @@ impl Running {
         Ok(VecDeque::new())
     }
 
-    fn sent(&self, sink: &Sink) -> VecDeque<Bytes> {
+    fn sent(&mut self, sink: &Sink) -> VecDeque<Bytes> {
         let mut out: VecDeque<_> =
             sink.faults.iter().map(|fault| self.records.error(fault)).collect();
-        if !sink.data.is_empty() {
+        self.has_result = !sink.data.is_empty();
+        if self.has_result {
             out.push_front(self.records.result(&sink.data));
         }
         out
     }
 
     /// The end of the answer: all was scanned that had to be.
-    fn last(&self, sink: Sink) -> VecDeque<Bytes> {
-        let mut out = self.sent(&sink);
+    fn last(&mut self, sink: &Sink) -> VecDeque<Bytes> {
+        let mut out = self.sent(sink);
         out.push_back(self.records.progress(self.len, self.len));
         out.push_back(self.records.end(self.len));
         out

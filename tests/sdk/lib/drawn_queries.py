@@ -1,6 +1,6 @@
 """Tables and queries that are drawn: each query as a text for the server and as one for DuckDB.
 
-The columns of a CSV file are text, so that the server's statement casts them. DuckDB has typed columns in any case.
+SUBSTRING counts from zero on the service. The columns of a CSV file are text, so that the server's statement casts them. DuckDB has typed columns in any case.
 """
 
 import dataclasses
@@ -88,13 +88,13 @@ class Queries:
             word = quoted(self.draw.choice(WORDS))
             return self.column("s") if self.draw.random() < 0.7 else Both(word, word)
         sub = lambda: self.text(depth - 1)
-        first, count = self.draw.randint(1, 4), self.draw.randint(0, 4)
+        first, count = self.draw.randint(0, 4), self.draw.randint(0, 4)
         return self.pick(
             lambda: self.call("LOWER", "lower", sub()),
             lambda: self.call("UPPER", "upper", sub()),
             lambda: self.call("TRIM", "trim", sub()),
             lambda: self.two("||", sub(), sub()),
-            lambda: self.call("SUBSTRING", "substring", sub(), Both(str(first), str(first)), Both(str(count), str(count))),
+            lambda: self.call("SUBSTRING", "substring", sub(), Both(str(first), str(first + 1)), Both(str(count), str(count))),
             lambda: self.coalesce(sub(), sub()),
             lambda: Both(*(f"CAST({side} AS {word})" for side, word in zip(dataclasses.astuple(self.column("n")), ("STRING", "VARCHAR")))))
 
