@@ -14,6 +14,9 @@ use crate::frontend::config::FrontEndConfig;
 /// Queries that work at a time. Others wait for their turn, a step at a time.
 const QUERIES_WORKING_MAX: usize = 2;
 
+/// Bytes that all queries hold together.
+const QUERY_BYTES_MAX: u64 = 384 << 20;
+
 /// The limits of requests, answers and uploads, and how far they are used. The memory of request
 /// bodies is bounded by the write pool.
 #[derive(Debug)]
@@ -24,8 +27,11 @@ pub(crate) struct LoadLimits {
     pub(crate) rates: Rates,
     /// The memory of answers that are being sent.
     pub(crate) answers: Arc<AnswerBudget>,
-    /// Turns of queries: so many work at a time.
-    pub(crate) queries: Arc<Semaphore>,
+    /// Turns of queries, of which so many work at a time.
+    pub(crate) query_turns: Arc<Semaphore>,
+    /// The memory of queries. It is apart from that of answers, of which a few large queries would
+    /// leave nothing.
+    pub(crate) queries: Arc<AnswerBudget>,
     /// How fast clients take answers.
     pub(crate) flows: Arc<Flows>,
     /// How fast clients send the bodies of their requests.
@@ -39,7 +45,8 @@ impl LoadLimits {
             gate: Gate::new(config.requests_max, Arc::clone(clock)),
             rates: Rates::new(config.account_requests_per_second),
             answers: AnswerBudget::new(config.answer_bytes_max, Arc::clone(clock)),
-            queries: Arc::new(Semaphore::new(QUERIES_WORKING_MAX)),
+            query_turns: Arc::new(Semaphore::new(QUERIES_WORKING_MAX)),
+            queries: AnswerBudget::new(QUERY_BYTES_MAX, Arc::clone(clock)),
             flows: Arc::default(),
             uploads: Arc::default(),
         }

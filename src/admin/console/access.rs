@@ -2,7 +2,8 @@
 //!
 //! A browser sends a cookie with every request to this host, whichever page asks, and with requests
 //! to other ports of it too. So a session only reads, and only for pages of this listener:
-//! `Sec-Fetch-Site`, `Origin` and a header of ours say which page asks, and a page cannot change them
+//! `Sec-Fetch-Site`, `Origin` and a header of ours say which page asks, and a page cannot change
+//! them
 //! (<https://www.w3.org/TR/fetch-metadata/>, <https://fetch.spec.whatwg.org/#origin-header>).
 
 use std::time::Duration;
@@ -25,8 +26,8 @@ use crate::audit_log::Principal;
 
 use super::Console;
 
-/// A header of the console's own scripts. No other site can send it without being asked, and none is
-/// allowed to. Browsers leave `Sec-Fetch-Site` out of plain http to other machines.
+/// A header of the console's own scripts. Another site would have to be allowed to send it, and none
+/// is. Browsers leave `Sec-Fetch-Site` out of plain http to other machines.
 const OWN_SCRIPT: &str = "x-blockyard-console";
 /// Which page asks.
 const SEC_FETCH_SITE: &str = "sec-fetch-site";

@@ -1,8 +1,8 @@
 //! Query Blob Contents: reads a blob as its query asks for the bytes, and streams the records.
 //!
 //! A query works in short steps on the pool for blocking work, so that no request waits behind one.
-//! Few steps run at a time over all queries. What a query holds is bounded and counted as memory of
-//! answers from its beginning to its end.
+//! Few steps run at a time over all queries. What all queries hold together is bounded; each takes
+//! what it needs of that at its beginning.
 //!
 //! Source: "Query Blob Contents".
 
@@ -59,8 +59,6 @@ use crate::types::request;
 
 use self::bytes::Content;
 
-/// What one query may hold, bytes: what it reads, what it makes, and the longest record.
-const MEMORY_BYTES: u64 = 16 << 20;
 /// Result bytes that are sent together, at least, unless the query ends.
 const RESULT_BYTES_MIN: usize = 64 << 10;
 /// The most faults that are sent together.
@@ -101,22 +99,27 @@ pub(crate) async fn query(
     }
     let seen = Seen { record: view.record.clone(), is_current: view.is_current, tiers };
     let facts = facts::of_version(front, seen, now, versioning);
-    let memory = AnswerMemory::new(&front.load.answers, payer);
-    let reserved = memory.begin(MEMORY_BYTES).await?;
+    let memory = AnswerMemory::new(&front.load.queries, payer);
+    let execution = Box::new(Execution::new(plan, len, millis));
+    let needed = execution.memory();
+    let reserved = Some(memory.begin(needed).await?);
+    let holding = Arc::clone(memory.holding());
     let len = facts.len;
     let millis = i64::try_from(now.since_unix().as_millis()).unwrap_or(i64::MAX);
     let reading = Reading { blob, view, guard, decrypting, memory: None };
     let mut running = Running {
-        execution: Some(Box::new(Execution::new(plan, len, millis))),
+        execution: Some(execution),
         content: Content::new(read::source(front, reading), len),
         records: records(&*front.env.rand),
         reported: 0,
         len,
         has_result: false,
-        turns: Arc::clone(&front.load.queries),
+        turns: Arc::clone(&front.load.query_turns),
         tasks: front.env.tasks.clone(),
         request: request::current(),
-        _reserved: reserved,
+        memory,
+        reserved,
+        needed,
     };
     // A result comes first, if only an empty one, as the service does it: the Python client relies
     // on that.
@@ -126,7 +129,7 @@ pub(crate) async fn query(
     }
     first.push_front(running.records.begin());
     let rest = (!running.has_ended()).then(|| Box::new(running) as Source);
-    let body = ResponseBody::open_ended(first, rest).holding(Some(Arc::clone(memory.holding())));
+    let body = ResponseBody::open_ended(first, rest).holding(Some(holding));
     Ok(Answered { reply: Reply::BlobQueried(facts), stream: Some(body) })
 }
 
@@ -164,7 +167,10 @@ struct Running {
     tasks: Tasks,
     /// The request's id, for log lines: the body is made after the head was sent.
     request: Option<Uuid>,
-    _reserved: Reservation,
+    memory: AnswerMemory,
+    /// What it may hold; `None` only while it waits for more.
+    reserved: Option<Reservation>,
+    needed: u64,
 }
 
 /// What a visit to the pool leaves.
@@ -190,6 +196,7 @@ impl Running {
                 Step::Continue => {}
                 Step::Done => return Ok(self.last(&visit.sink)),
             }
+            self.reserve(visit.execution.memory()).await?;
             let scanned = visit.execution.scanned();
             self.execution = Some(visit.execution);
             let is_due = scanned - self.reported >= PROGRESS_BYTES;
@@ -204,6 +211,18 @@ impl Running {
             sink = visit.sink;
         }
         Ok(VecDeque::new())
+    }
+
+    /// Takes as much memory as the query turns out to need: a Parquet file says so at its end, which
+    /// is read before the head of the answer is sent. What is held is given back first, so that
+    /// queries do not wait for each other.
+    async fn reserve(&mut self, needed: u64) -> Result<(), Refusal> {
+        if needed > self.needed {
+            self.reserved = None;
+            self.reserved = Some(self.memory.begin(needed).await?);
+            self.needed = needed;
+        }
+        Ok(())
     }
 
     fn sent(&mut self, sink: &Sink) -> VecDeque<Bytes> {
