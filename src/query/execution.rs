@@ -65,10 +65,11 @@ impl Execution {
     }
 
     /// Takes the bytes that the last step asked for.
+    #[expect(clippy::needless_pass_by_value, reason = "the caller is done with them")]
     pub fn feed(&mut self, bytes: Bytes) {
         self.scanned += bytes.len() as u64;
         if let Some((_, reader)) = &mut self.running {
-            reader.feed(bytes);
+            reader.feed(&bytes);
         }
     }
 

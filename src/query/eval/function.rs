@@ -63,27 +63,24 @@ impl Function {
         arguments: &'a [Expression],
         scope: Scope<'a>,
     ) -> Result<Value<'a>, Trouble> {
-        match self {
-            Self::Coalesce => {
-                for argument in arguments {
-                    let value = argument.value(scope)?;
-                    if !value.is_null() {
-                        return Ok(value);
-                    }
+        if self == Self::Coalesce {
+            for argument in arguments {
+                let value = argument.value(scope)?;
+                if !value.is_null() {
+                    return Ok(value);
                 }
-                return Ok(Value::Null);
             }
-            Self::NullIf => {
-                let value = arguments[0].value(scope)?;
-                let order = value.compare(&arguments[1].value(scope)?)?;
-                let is_equal = order.is_some_and(std::cmp::Ordering::is_eq);
-                return Ok(if is_equal { Value::Null } else { value });
-            }
-            Self::UtcNow => {
-                let now = Timestamp::of_millis(scope.now_unix_millis);
-                return now.map(Value::Time).ok_or_else(Trouble::overflow);
-            }
-            _ => {}
+            return Ok(Value::Null);
+        }
+        if self == Self::NullIf {
+            let value = arguments[0].value(scope)?;
+            let order = value.compare(&arguments[1].value(scope)?)?;
+            let is_equal = order.is_some_and(std::cmp::Ordering::is_eq);
+            return Ok(if is_equal { Value::Null } else { value });
+        }
+        if self == Self::UtcNow {
+            let now = Timestamp::of_millis(scope.now_unix_millis);
+            return now.map(Value::Time).ok_or_else(Trouble::overflow);
         }
         let values: Result<Vec<Value<'a>>, Trouble> =
             arguments.iter().map(|argument| argument.value(scope)).collect();

@@ -112,7 +112,14 @@ impl Expression {
             }
             Self::Cast(operand, kind) => kind.cast(operand.value(scope)?),
             Self::Call(function, arguments) => function.call(arguments, scope),
-            _ => Ok(truth_value(self.truth(scope)?)),
+            Self::Compare(..)
+            | Self::Not(_)
+            | Self::Between(_)
+            | Self::In(..)
+            | Self::IsNull(_)
+            | Self::IsMissing(_)
+            | Self::IsTruth(..)
+            | Self::Like(_) => Ok(truth_value(self.truth(scope)?)),
         }
     }
 
@@ -139,17 +146,23 @@ impl Expression {
             Self::IsMissing(operand) => Ok(Some(matches!(operand.value(scope)?, Value::Missing))),
             Self::IsTruth(operand, is) => Ok(Some(operand.truth(scope)? == Some(*is))),
             Self::Like(like) => like.truth(scope),
-            _ => self.value(scope)?.truth(),
+            Self::Literal(_)
+            | Self::Column(_)
+            | Self::Aggregate(_)
+            | Self::Calculate(..)
+            | Self::Negate(_)
+            | Self::And(_)
+            | Self::Or(_)
+            | Self::Case(..)
+            | Self::Cast(..)
+            | Self::Call(..) => self.value(scope)?.truth(),
         }
     }
 }
 
 /// A value that borrows from another one.
 fn borrowed<'a>(value: &'a Value<'static>) -> Value<'a> {
-    match value {
-        Value::Text(text) => Value::text(text),
-        other => other.clone(),
-    }
+    if let Value::Text(text) = value { Value::text(text) } else { value.clone() }
 }
 
 /// False if one is false, unknown if one is unknown, else true. Two whole numbers are combined bit

@@ -138,24 +138,20 @@ impl answer::Record for Object<'_> {
         &self,
         each: &mut dyn FnMut(&str, Cell<'_>) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
-        match self.record.json {
-            Json::Object(fields) => {
-                for (name, json) in fields {
-                    each(name, Cell::Value(json.value()))?;
-                }
-                Ok(())
-            }
-            json => each(&answer::numbered(0), Cell::Value(json.value())),
+        let Json::Object(fields) = self.record.json else {
+            return each(&answer::numbered(0), Cell::Value(self.record.json.value()));
+        };
+        for (name, json) in fields {
+            each(name, Cell::Value(json.value()))?;
         }
+        Ok(())
     }
 
     fn names(&self) -> Vec<Cow<'_, str>> {
-        match self.record.json {
-            Json::Object(fields) => {
-                fields.iter().map(|(name, _)| Cow::Borrowed(name.as_ref())).collect()
-            }
-            _ => vec![Cow::Owned(answer::numbered(0))],
-        }
+        let Json::Object(fields) = self.record.json else {
+            return vec![Cow::Owned(answer::numbered(0))];
+        };
+        fields.iter().map(|(name, _)| Cow::Borrowed(name.as_ref())).collect()
     }
 
     fn json(&self) -> Option<&[u8]> {

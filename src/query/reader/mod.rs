@@ -95,10 +95,10 @@ impl Reader {
         }
     }
 
-    pub(crate) fn feed(&mut self, bytes: Bytes) {
+    pub(crate) fn feed(&mut self, bytes: &Bytes) {
         match self {
-            Self::Delimited(reader) => reader.feed(&bytes),
-            Self::Json(reader) => reader.feed(&bytes),
+            Self::Delimited(reader) => reader.feed(bytes),
+            Self::Json(reader) => reader.feed(bytes),
             Self::Parquet(reader) => reader.feed(bytes),
         }
     }

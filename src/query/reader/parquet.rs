@@ -115,8 +115,8 @@ impl Reader {
         }
     }
 
-    pub(crate) fn feed(&mut self, bytes: Bytes) {
-        self.pieces.feed(&bytes);
+    pub(crate) fn feed(&mut self, bytes: &Bytes) {
+        self.pieces.feed(bytes);
     }
 
     pub(crate) fn names(&self) -> Vec<Cow<'_, str>> {

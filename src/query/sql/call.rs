@@ -46,7 +46,7 @@ pub(crate) fn expression(compiler: &mut Compiler, expr: Expr) -> Result<Expressi
             let part = part(&field.to_string())?;
             Ok(Expression::Call(Function::Extract(part), vec![compiler.expression(*expr)?]))
         }
-        Expr::Function(call) => function(compiler, call),
+        Expr::Function(call) => function(compiler, &call),
         other => Err(refused(&other)),
     }
 }
@@ -116,9 +116,9 @@ pub(crate) fn split_size(call: &Call) -> Result<Option<u64>, Fault> {
     }
 }
 
-fn function(compiler: &mut Compiler, call: Call) -> Result<Expression, Fault> {
+fn function(compiler: &mut Compiler, call: &Call) -> Result<Expression, Fault> {
     let name = call.name.to_string();
-    let mut arguments = arguments(&call)?;
+    let mut arguments = arguments(call)?;
     if let Some(kind) = Kind::named(&name) {
         return match (kind, arguments.as_mut_slice()) {
             (Kind::Count, [None]) => compiler.aggregate(kind, None),
@@ -127,7 +127,7 @@ fn function(compiler: &mut Compiler, call: Call) -> Result<Expression, Fault> {
         };
     }
     let Some(mut arguments) = arguments.into_iter().collect::<Option<Vec<Expr>>>() else {
-        return Err(refused(&call));
+        return Err(refused(call));
     };
     let dated = |name: &str| name.eq_ignore_ascii_case("DATE_ADD");
     if dated(&name) || name.eq_ignore_ascii_case("DATE_DIFF") {

@@ -181,7 +181,10 @@ impl<'a> Value<'a> {
         match self {
             Value::Time(time) => Ok(*time),
             Value::Text(text) => Timestamp::parse(text).ok_or_else(Trouble::conversion),
-            _ => Err(Trouble::conversion()),
+            Value::Missing | Value::Null | Value::Bool(_) | Value::Int(_) => {
+                Err(Trouble::conversion())
+            }
+            Value::Float(_) | Value::Decimal(_) | Value::Nested(_) => Err(Trouble::conversion()),
         }
     }
 

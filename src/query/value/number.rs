@@ -114,7 +114,7 @@ pub(crate) fn whole(number: f64) -> Option<i64> {
     let limit = 9_223_372_036_854_775_808.0;
     let rounded = number.round();
     #[expect(clippy::cast_possible_truncation, reason = "checked against the limits")]
-    (rounded >= -limit && rounded < limit).then(|| rounded as i64)
+    if rounded >= -limit && rounded < limit { Some(rounded as i64) } else { None }
 }
 
 /// A number with the other sign.
