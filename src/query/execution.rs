@@ -6,7 +6,7 @@ use crate::query::answer::Answer;
 use crate::query::plan::Format;
 use crate::query::plan::Plan;
 use crate::query::reader::Reader;
-use crate::query::reader::Want;
+use crate::query::reader::turn::Want;
 use crate::query::request::Fault;
 use crate::query::request::Sink;
 use crate::query::request::Step;

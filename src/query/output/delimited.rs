@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::query::output::Cell;
+use crate::query::output::cell::Cell;
 use crate::query::request;
 
 /// Writes delimited text. A field is in quotes if it has a separator or a quote. Without a quote in

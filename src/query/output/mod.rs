@@ -1,36 +1,19 @@
 //! Formats of the answer.
 
 pub(crate) mod arrow;
+pub(crate) mod cell;
 pub(crate) mod delimited;
 pub(crate) mod json;
 
 use std::borrow::Cow;
 
-use crate::query::input::delimited::text;
 use crate::query::output::arrow::Arrow;
+use crate::query::output::cell::Cell;
 use crate::query::output::delimited::Delimited;
 use crate::query::output::json::Json;
 use crate::query::request::Fault;
 use crate::query::request::Output;
 use crate::query::trouble::Trouble;
-use crate::query::value::Value;
-
-/// A value on its way into the answer.
-#[derive(Debug, Clone)]
-pub(crate) enum Cell<'a> {
-    Value(Value<'a>),
-    /// A field of delimited text, which need not be UTF-8.
-    Raw(Cow<'a, [u8]>),
-}
-
-impl<'a> Cell<'a> {
-    pub(crate) fn value(self) -> Result<Value<'a>, Trouble> {
-        match self {
-            Cell::Value(value) => Ok(value),
-            Cell::Raw(field) => text(field).map(Value::Text),
-        }
-    }
-}
 
 /// Writes records.
 #[derive(Debug)]

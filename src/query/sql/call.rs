@@ -24,8 +24,19 @@ use crate::query::value::timestamp::Part;
 /// The smallest part that `sys.split` makes; a documented limit.
 const SPLIT_MIN: u64 = 10 * 1024 * 1024;
 
-/// Functions with a grammar of their own, and all others.
-pub(crate) fn expression(compiler: &mut Compiler, expr: Expr) -> Result<Expression, Fault> {
+impl Compiler {
+    /// Functions with a grammar of their own, and all others.
+    pub(crate) fn called(&mut self, expr: Expr) -> Result<Expression, Fault> {
+        expression(self, expr)
+    }
+
+    /// The size that `sys.split` has, if it is this call.
+    pub(crate) fn split_size(call: &Call) -> Result<Option<u64>, Fault> {
+        split_size(call)
+    }
+}
+
+fn expression(compiler: &mut Compiler, expr: Expr) -> Result<Expression, Fault> {
     match expr {
         Expr::Substring { expr, substring_from: Some(from), substring_for, .. } => {
             let mut arguments = vec![*expr, *from];
@@ -95,8 +106,7 @@ fn arguments(call: &Call) -> Result<Vec<Option<Expr>>, Fault> {
     list.args.iter().map(one).collect()
 }
 
-/// The size that `sys.split` has, if it is this call.
-pub(crate) fn split_size(call: &Call) -> Result<Option<u64>, Fault> {
+fn split_size(call: &Call) -> Result<Option<u64>, Fault> {
     if !call.name.to_string().eq_ignore_ascii_case("sys.split") {
         return Ok(None);
     }

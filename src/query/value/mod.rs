@@ -2,6 +2,7 @@
 
 pub(crate) mod cast;
 pub(crate) mod decimal;
+pub(crate) mod float;
 pub(crate) mod number;
 pub(crate) mod pattern;
 pub(crate) mod timestamp;
@@ -210,7 +211,7 @@ impl<'a> Value<'a> {
             Value::Bool(true) => Cow::Borrowed("true"),
             Value::Bool(false) => Cow::Borrowed("false"),
             Value::Int(number) => Cow::Owned(number.to_string()),
-            Value::Float(number) => Cow::Owned(number::written(*number)),
+            Value::Float(number) => Cow::Owned(float::written(*number)),
             Value::Decimal(number) => Cow::Owned(number.to_string()),
             Value::Text(text) => Cow::Borrowed(text),
             Value::Time(time) => Cow::Owned(time.to_string()),
