@@ -31,6 +31,11 @@ pub(crate) trait Record: Row {
     /// Names of all columns.
     fn names(&self) -> Vec<Cow<'_, str>>;
 
+    /// The record as delimited text without quotes, if it is written so, and its separator.
+    fn text(&self) -> Option<(&[u8], u8)> {
+        None
+    }
+
     /// The record as JSON, if it is written so.
     fn json(&self) -> Option<&[u8]> {
         None
@@ -158,6 +163,12 @@ impl Answer {
         if matches!(self.statement.projection, Projection::All)
             && let Some(json) = record.json()
             && self.writer.whole(out, json)
+        {
+            return Ok(true);
+        }
+        if matches!(self.statement.projection, Projection::All)
+            && let Some((text, separator)) = record.text()
+            && self.writer.plain(out, text, separator)
         {
             return Ok(true);
         }

@@ -94,6 +94,14 @@ impl Writer {
         }
     }
 
+    /// Writes a record of delimited text that needs no quotes here either; whether it could.
+    pub(crate) fn plain(&mut self, out: &mut Vec<u8>, record: &[u8], separator: u8) -> bool {
+        match self {
+            Self::Delimited(writer) => writer.plain(out, record, separator),
+            Self::Json(_) | Self::Arrow(_) => false,
+        }
+    }
+
     /// Ends the answer.
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
         match self {

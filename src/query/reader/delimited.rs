@@ -238,6 +238,10 @@ impl answer::Record for Fields<'_> {
         Ok(())
     }
 
+    fn text(&self) -> Option<(&[u8], u8)> {
+        self.fields.plain()
+    }
+
     fn names(&self) -> Vec<Cow<'_, str>> {
         let count = self.fields.ends.len().max(self.names.len());
         (0..count).map(|at| self.name(at)).collect()
