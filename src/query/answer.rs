@@ -238,6 +238,13 @@ impl Answer {
         self.writer.finish(&mut sink.data)
     }
 
+    /// After a fatal fault: writes the records that are waiting to be written together.
+    pub(crate) fn end_early(&mut self, sink: &mut Sink) {
+        if let Err(fault) = self.writer.finish(&mut sink.data) {
+            sink.faults.push(fault);
+        }
+    }
+
     fn results(&self) -> Result<Vec<Value<'static>>, Trouble> {
         let results: Result<Vec<Value<'static>>, Trouble> =
             self.states.iter().map(State::result).collect();

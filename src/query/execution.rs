@@ -59,6 +59,7 @@ impl Execution {
         };
         if let Err(fault) = result {
             sink.faults.push(fault);
+            answer.end_early(sink);
         }
         self.running = None;
         Step::Done

@@ -52,7 +52,7 @@ impl Delimited {
     }
 
     pub(crate) fn header(&mut self, out: &mut Vec<u8>, names: &[Cow<'_, str>]) {
-        if !std::mem::take(&mut self.has_headers) {
+        if names.is_empty() || !std::mem::take(&mut self.has_headers) {
             return;
         }
         self.begin();
