@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use crate::query::eval::Row;
 use crate::query::eval::Scope;
 use crate::query::eval::aggregate::State;
-use crate::query::output::Cell;
 use crate::query::output::Writer;
+use crate::query::output::cell::Cell;
 use crate::query::plan::Plan;
 use crate::query::request::Fault;
 use crate::query::request::Sink;
@@ -30,6 +30,11 @@ pub(crate) trait Record: Row {
 
     /// Names of all columns.
     fn names(&self) -> Vec<Cow<'_, str>>;
+
+    /// The record as delimited text without quotes, if it is written so, and its separator.
+    fn text(&self) -> Option<(&[u8], u8)> {
+        None
+    }
 
     /// The record as JSON, if it is written so.
     fn json(&self) -> Option<&[u8]> {
@@ -161,6 +166,12 @@ impl Answer {
         {
             return Ok(true);
         }
+        if matches!(self.statement.projection, Projection::All)
+            && let Some((text, separator)) = record.text()
+            && self.writer.plain(out, text, separator)
+        {
+            return Ok(true);
+        }
         self.writer.begin(out);
         let end = out.len().saturating_add(WRITTEN_MAX);
         match &self.statement.projection {
@@ -225,6 +236,13 @@ impl Answer {
         }
         self.begin(&mut sink.data, None);
         self.writer.finish(&mut sink.data)
+    }
+
+    /// After a fatal fault: writes the records that are waiting to be written together.
+    pub(crate) fn end_early(&mut self, sink: &mut Sink) {
+        if let Err(fault) = self.writer.finish(&mut sink.data) {
+            sink.faults.push(fault);
+        }
     }
 
     fn results(&self) -> Result<Vec<Value<'static>>, Trouble> {

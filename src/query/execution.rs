@@ -6,7 +6,7 @@ use crate::query::answer::Answer;
 use crate::query::plan::Format;
 use crate::query::plan::Plan;
 use crate::query::reader::Reader;
-use crate::query::reader::Want;
+use crate::query::reader::turn::Want;
 use crate::query::request::Fault;
 use crate::query::request::Sink;
 use crate::query::request::Step;
@@ -59,16 +59,18 @@ impl Execution {
         };
         if let Err(fault) = result {
             sink.faults.push(fault);
+            answer.end_early(sink);
         }
         self.running = None;
         Step::Done
     }
 
     /// Takes the bytes that the last step asked for.
+    #[expect(clippy::needless_pass_by_value, reason = "the caller is done with them")]
     pub fn feed(&mut self, bytes: Bytes) {
         self.scanned += bytes.len() as u64;
         if let Some((_, reader)) = &mut self.running {
-            reader.feed(bytes);
+            reader.feed(&bytes);
         }
     }
 

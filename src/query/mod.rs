@@ -49,5 +49,6 @@ pub use request::Request;
 pub use request::Sink;
 pub use request::Step;
 
-#[cfg(all(test, feature = "query"))]
+#[cfg(test)]
+#[cfg(feature = "query")]
 mod tests;

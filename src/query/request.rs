@@ -39,7 +39,8 @@ pub enum Output {
     Arrow(Vec<ArrowField>),
 }
 
-/// The dialect of delimited text. An empty string means the default, except for `escape_char`.
+/// The dialect of delimited text. An empty separator is the default one; an empty quote or escape
+/// character, or one that is a null character, means that there is none. SDKs send both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delimited {
     /// Between two columns; `,` by default.
@@ -116,6 +117,7 @@ impl Fault {
     }
 
     /// A fault of one record.
+    #[cfg(feature = "query")]
     pub(crate) fn of_record(name: &str, description: impl Into<String>, position: u64) -> Self {
         Self { fatal: false, name: name.to_owned(), description: description.into(), position }
     }

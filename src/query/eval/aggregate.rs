@@ -87,9 +87,9 @@ impl State {
             }
             Kind::Min | Kind::Max => {
                 let order = value.compare(&self.value)?;
-                let is_beyond = |order: std::cmp::Ordering| match self.kind {
-                    Kind::Min => order.is_lt(),
-                    _ => order.is_gt(),
+                let is_min = self.kind == Kind::Min;
+                let is_beyond = |order: std::cmp::Ordering| {
+                    if is_min { order.is_lt() } else { order.is_gt() }
                 };
                 if order.is_some_and(is_beyond) {
                     self.value = value.into_owned();
@@ -109,7 +109,9 @@ impl State {
                 sum @ Number::Decimal(_) => {
                     Arithmetic::Divide.apply(&sum.value(), &Value::Int(self.count))
                 }
-                sum => Ok(Value::Float(sum.to_f64() / self.count as f64)),
+                sum @ (Number::Int(_) | Number::Float(_)) => {
+                    Ok(Value::Float(sum.to_f64() / self.count as f64))
+                }
             },
             Kind::Sum | Kind::Average | Kind::Min | Kind::Max => Ok(self.value.clone()),
         }

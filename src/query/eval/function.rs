@@ -2,15 +2,12 @@
 
 use std::borrow::Cow;
 
-use crate::query::eval::Expression;
-use crate::query::eval::Scope;
 use crate::query::trouble::INVALID_ARGUMENT;
 use crate::query::trouble::Trouble;
 use crate::query::value::Value;
 use crate::query::value::cast;
 use crate::query::value::pattern;
 use crate::query::value::timestamp::Part;
-use crate::query::value::timestamp::Timestamp;
 
 /// Ends of a text that `TRIM` shortens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,45 +53,9 @@ impl Function {
         })
     }
 
-    /// The value for a record. With a null as an argument it is a null, except for `COALESCE` and
-    /// `NULLIF`.
-    pub(crate) fn call<'a>(
-        self,
-        arguments: &'a [Expression],
-        scope: Scope<'a>,
-    ) -> Result<Value<'a>, Trouble> {
-        match self {
-            Self::Coalesce => {
-                for argument in arguments {
-                    let value = argument.value(scope)?;
-                    if !value.is_null() {
-                        return Ok(value);
-                    }
-                }
-                return Ok(Value::Null);
-            }
-            Self::NullIf => {
-                let value = arguments[0].value(scope)?;
-                let order = value.compare(&arguments[1].value(scope)?)?;
-                let is_equal = order.is_some_and(std::cmp::Ordering::is_eq);
-                return Ok(if is_equal { Value::Null } else { value });
-            }
-            Self::UtcNow => {
-                let now = Timestamp::of_millis(scope.now_unix_millis);
-                return now.map(Value::Time).ok_or_else(Trouble::overflow);
-            }
-            _ => {}
-        }
-        let values: Result<Vec<Value<'a>>, Trouble> =
-            arguments.iter().map(|argument| argument.value(scope)).collect();
-        let values = values?;
-        if values.iter().any(Value::is_null) {
-            return Ok(Value::Null);
-        }
-        self.of_values(values)
-    }
-
-    fn of_values<'a>(self, mut values: Vec<Value<'a>>) -> Result<Value<'a>, Trouble> {
+    /// The value for these values, none of which is a null. `COALESCE`, `NULLIF` and `UTCNOW` are not
+    /// functions of values alone.
+    pub(crate) fn of_values<'a>(self, mut values: Vec<Value<'a>>) -> Result<Value<'a>, Trouble> {
         let first = values.remove(0);
         match self {
             Self::CharLength => {

@@ -1,21 +1,7 @@
 //! `LIKE`.
 
-use std::borrow::Cow;
-
-use crate::query::eval::Expression;
-use crate::query::eval::Scope;
 use crate::query::trouble::INVALID_ARGUMENT;
 use crate::query::trouble::Trouble;
-
-/// A text, a pattern, and the character that takes the meaning from the next one.
-#[derive(Debug, Clone)]
-pub(crate) struct Like {
-    pub(crate) text: Expression,
-    pub(crate) pattern: Expression,
-    pub(crate) escape: Option<char>,
-    /// The pattern, if it is the same for all records.
-    pub(crate) prepared: Option<Vec<Part>>,
-}
 
 /// One character of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +35,7 @@ pub(crate) fn parts(pattern: &str, escape: Option<char>) -> Result<Vec<Part>, Tr
 
 /// Whether a text fits. On a mismatch only the last `%` is made longer, so the time is at most the
 /// product of the lengths.
-fn fits(text: &str, parts: &[Part]) -> bool {
+pub(crate) fn fits(text: &str, parts: &[Part]) -> bool {
     let (mut rest, mut at) = (text.chars(), 0);
     let mut retry: Option<(usize, std::str::Chars<'_>)> = None;
     loop {
@@ -76,25 +62,5 @@ fn fits(text: &str, parts: &[Part]) -> bool {
             return false;
         }
         (rest, at) = (from.clone(), *after);
-    }
-}
-
-impl Like {
-    pub(crate) fn truth(&self, scope: Scope<'_>) -> Result<Option<bool>, Trouble> {
-        let text = self.text.value(scope)?;
-        if text.is_null() {
-            return Ok(None);
-        }
-        let parts = match &self.prepared {
-            Some(parts) => Cow::Borrowed(parts),
-            None => {
-                let pattern = self.pattern.value(scope)?;
-                if pattern.is_null() {
-                    return Ok(None);
-                }
-                Cow::Owned(parts(&pattern.written(), self.escape)?)
-            }
-        };
-        Ok(Some(fits(&text.written(), &parts)))
     }
 }

@@ -4,15 +4,16 @@ pub(crate) mod aggregate;
 pub(crate) mod function;
 pub(crate) mod like;
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use crate::query::eval::function::Function;
-use crate::query::eval::like::Like;
 use crate::query::trouble::Trouble;
 use crate::query::value::Value;
 use crate::query::value::cast::Type;
 use crate::query::value::number;
 use crate::query::value::number::Arithmetic;
+use crate::query::value::timestamp::Timestamp;
 
 /// A record. It finds the value of a column only when it is asked for it.
 pub(crate) trait Row {
@@ -72,6 +73,16 @@ pub(crate) enum Expression {
     Call(Function, Vec<Expression>),
 }
 
+/// A text, a pattern, and the character that takes the meaning from the next one.
+#[derive(Debug, Clone)]
+pub(crate) struct Like {
+    pub(crate) text: Expression,
+    pub(crate) pattern: Expression,
+    pub(crate) escape: Option<char>,
+    /// The pattern, if it is the same for all records.
+    pub(crate) prepared: Option<Vec<like::Part>>,
+}
+
 /// Where an expression is evaluated.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
@@ -111,8 +122,15 @@ impl Expression {
                 otherwise.as_ref().map_or(Ok(Value::Null), |result| result.value(scope))
             }
             Self::Cast(operand, kind) => kind.cast(operand.value(scope)?),
-            Self::Call(function, arguments) => function.call(arguments, scope),
-            _ => Ok(truth_value(self.truth(scope)?)),
+            Self::Call(function, arguments) => call(*function, arguments, scope),
+            Self::Compare(..)
+            | Self::Not(_)
+            | Self::Between(_)
+            | Self::In(..)
+            | Self::IsNull(_)
+            | Self::IsMissing(_)
+            | Self::IsTruth(..)
+            | Self::Like(_) => Ok(truth_value(self.truth(scope)?)),
         }
     }
 
@@ -139,17 +157,23 @@ impl Expression {
             Self::IsMissing(operand) => Ok(Some(matches!(operand.value(scope)?, Value::Missing))),
             Self::IsTruth(operand, is) => Ok(Some(operand.truth(scope)? == Some(*is))),
             Self::Like(like) => like.truth(scope),
-            _ => self.value(scope)?.truth(),
+            Self::Literal(_)
+            | Self::Column(_)
+            | Self::Aggregate(_)
+            | Self::Calculate(..)
+            | Self::Negate(_)
+            | Self::And(_)
+            | Self::Or(_)
+            | Self::Case(..)
+            | Self::Cast(..)
+            | Self::Call(..) => self.value(scope)?.truth(),
         }
     }
 }
 
 /// A value that borrows from another one.
 fn borrowed<'a>(value: &'a Value<'static>) -> Value<'a> {
-    match value {
-        Value::Text(text) => Value::text(text),
-        other => other.clone(),
-    }
+    if let Value::Text(text) = value { Value::text(text) } else { value.clone() }
 }
 
 /// False if one is false, unknown if one is unknown, else true. Two whole numbers are combined bit
@@ -204,4 +228,57 @@ fn is_in(
         }
     }
     Ok(if is_unknown { None } else { Some(false) })
+}
+
+/// The value of a call. With a null as an argument it is a null, except for `COALESCE` and `NULLIF`.
+fn call<'a>(
+    function: Function,
+    arguments: &'a [Expression],
+    scope: Scope<'a>,
+) -> Result<Value<'a>, Trouble> {
+    if function == Function::Coalesce {
+        for argument in arguments {
+            let value = argument.value(scope)?;
+            if !value.is_null() {
+                return Ok(value);
+            }
+        }
+        return Ok(Value::Null);
+    }
+    if function == Function::UtcNow {
+        let now = Timestamp::of_millis(scope.now_unix_millis);
+        return now.map(Value::Time).ok_or_else(Trouble::overflow);
+    }
+    let values: Result<Vec<Value<'a>>, Trouble> =
+        arguments.iter().map(|argument| argument.value(scope)).collect();
+    let mut values = values?;
+    if function == Function::NullIf {
+        let order = values[0].compare(&values[1])?;
+        let is_equal = order.is_some_and(Ordering::is_eq);
+        return Ok(if is_equal { Value::Null } else { values.swap_remove(0) });
+    }
+    if values.iter().any(Value::is_null) {
+        return Ok(Value::Null);
+    }
+    function.of_values(values)
+}
+
+impl Like {
+    pub(crate) fn truth(&self, scope: Scope<'_>) -> Result<Option<bool>, Trouble> {
+        let text = self.text.value(scope)?;
+        if text.is_null() {
+            return Ok(None);
+        }
+        let parts = match &self.prepared {
+            Some(parts) => Cow::Borrowed(parts),
+            None => {
+                let pattern = self.pattern.value(scope)?;
+                if pattern.is_null() {
+                    return Ok(None);
+                }
+                Cow::Owned(like::parts(&pattern.written(), self.escape)?)
+            }
+        };
+        Ok(Some(like::fits(&text.written(), &parts)))
+    }
 }

@@ -225,6 +225,11 @@ pub(crate) struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
+    /// The record and its separator, if nothing in it is in quotes or escaped.
+    pub(crate) fn plain(&self) -> Option<(&[u8], u8)> {
+        (!self.found.is_coded).then_some((self.bytes, self.dialect.column))
+    }
+
     /// A field; `None` if there is no such one.
     pub(crate) fn field(&self, at: usize) -> Option<Cow<'a, [u8]>> {
         let end = *self.ends.get(at)?;

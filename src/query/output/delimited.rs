@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::query::output::Cell;
+use crate::query::output::cell::Cell;
 use crate::query::request;
 
 /// Writes delimited text. A field is in quotes if it has a separator or a quote. Without a quote in
@@ -52,7 +52,7 @@ impl Delimited {
     }
 
     pub(crate) fn header(&mut self, out: &mut Vec<u8>, names: &[Cow<'_, str>]) {
-        if !std::mem::take(&mut self.has_headers) {
+        if names.is_empty() || !std::mem::take(&mut self.has_headers) {
             return;
         }
         self.begin();
@@ -75,6 +75,23 @@ impl Delimited {
             Cell::Value(value) => self.field(out, value.written().as_bytes()),
             Cell::Raw(field) => self.field(out, field),
         }
+    }
+
+    /// Writes a record as it is, if its columns are separated as ours and nothing in it needs quotes.
+    pub(crate) fn plain(&self, out: &mut Vec<u8>, record: &[u8], separator: u8) -> bool {
+        let [column] = self.column.as_slice() else { return false };
+        let is_special = |byte: &u8| byte != column && self.is_special[usize::from(*byte)];
+        // In most dialects these are the record separator, the quote and the carriage return.
+        let is_plain = match (self.record.as_slice(), self.quote, self.escape) {
+            ([end], Some(quote), _) => memchr::memchr3(*end, quote, b'\r', record).is_none(),
+            _ => !record.iter().any(is_special),
+        };
+        if *column != separator || !is_plain {
+            return false;
+        }
+        out.extend_from_slice(record);
+        self.end(out);
+        true
     }
 
     fn field(&mut self, out: &mut Vec<u8>, field: &[u8]) {

@@ -1,36 +1,19 @@
 //! Formats of the answer.
 
 pub(crate) mod arrow;
+pub(crate) mod cell;
 pub(crate) mod delimited;
 pub(crate) mod json;
 
 use std::borrow::Cow;
 
-use crate::query::input::delimited::text;
 use crate::query::output::arrow::Arrow;
+use crate::query::output::cell::Cell;
 use crate::query::output::delimited::Delimited;
 use crate::query::output::json::Json;
 use crate::query::request::Fault;
 use crate::query::request::Output;
 use crate::query::trouble::Trouble;
-use crate::query::value::Value;
-
-/// A value on its way into the answer.
-#[derive(Debug, Clone)]
-pub(crate) enum Cell<'a> {
-    Value(Value<'a>),
-    /// A field of delimited text, which need not be UTF-8.
-    Raw(Cow<'a, [u8]>),
-}
-
-impl<'a> Cell<'a> {
-    pub(crate) fn value(self) -> Result<Value<'a>, Trouble> {
-        match self {
-            Cell::Value(value) => Ok(value),
-            Cell::Raw(field) => text(field).map(Value::Text),
-        }
-    }
-}
 
 /// Writes records.
 #[derive(Debug)]
@@ -108,6 +91,14 @@ impl Writer {
                 true
             }
             Self::Delimited(_) | Self::Arrow(_) => false,
+        }
+    }
+
+    /// Writes a record of delimited text that needs no quotes here either; whether it could.
+    pub(crate) fn plain(&mut self, out: &mut Vec<u8>, record: &[u8], separator: u8) -> bool {
+        match self {
+            Self::Delimited(writer) => writer.plain(out, record, separator),
+            Self::Json(_) | Self::Arrow(_) => false,
         }
     }
 

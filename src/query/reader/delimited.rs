@@ -10,11 +10,11 @@ use crate::query::eval::Row;
 use crate::query::input::delimited as input;
 use crate::query::input::delimited::Dialect;
 use crate::query::input::window::Window;
-use crate::query::output::Cell;
-use crate::query::reader::RECORD_MAX;
-use crate::query::reader::Turn;
-use crate::query::reader::Want;
-use crate::query::reader::too_large;
+use crate::query::output::cell::Cell;
+use crate::query::reader::turn::RECORD_MAX;
+use crate::query::reader::turn::Turn;
+use crate::query::reader::turn::Want;
+use crate::query::reader::turn::too_large;
 use crate::query::request::Fault;
 use crate::query::request::Sink;
 use crate::query::sql::Projection;
@@ -236,6 +236,10 @@ impl answer::Record for Fields<'_> {
             }
         }
         Ok(())
+    }
+
+    fn text(&self) -> Option<(&[u8], u8)> {
+        self.fields.plain()
     }
 
     fn names(&self) -> Vec<Cow<'_, str>> {

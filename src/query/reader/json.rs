@@ -11,11 +11,11 @@ use crate::query::input::json as input;
 use crate::query::input::json::Found;
 use crate::query::input::json::Scanner;
 use crate::query::input::window::Window;
-use crate::query::output::Cell;
-use crate::query::reader::RECORD_MAX;
-use crate::query::reader::Turn;
-use crate::query::reader::Want;
-use crate::query::reader::too_large;
+use crate::query::output::cell::Cell;
+use crate::query::reader::turn::RECORD_MAX;
+use crate::query::reader::turn::Turn;
+use crate::query::reader::turn::Want;
+use crate::query::reader::turn::too_large;
 use crate::query::request::Fault;
 use crate::query::request::Sink;
 use crate::query::sql::Projection;
@@ -138,24 +138,20 @@ impl answer::Record for Object<'_> {
         &self,
         each: &mut dyn FnMut(&str, Cell<'_>) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
-        match self.record.json {
-            Json::Object(fields) => {
-                for (name, json) in fields {
-                    each(name, Cell::Value(json.value()))?;
-                }
-                Ok(())
-            }
-            json => each(&answer::numbered(0), Cell::Value(json.value())),
+        let Json::Object(fields) = self.record.json else {
+            return each(&answer::numbered(0), Cell::Value(self.record.json.value()));
+        };
+        for (name, json) in fields {
+            each(name, Cell::Value(json.value()))?;
         }
+        Ok(())
     }
 
     fn names(&self) -> Vec<Cow<'_, str>> {
-        match self.record.json {
-            Json::Object(fields) => {
-                fields.iter().map(|(name, _)| Cow::Borrowed(name.as_ref())).collect()
-            }
-            _ => vec![Cow::Owned(answer::numbered(0))],
-        }
+        let Json::Object(fields) = self.record.json else {
+            return vec![Cow::Owned(answer::numbered(0))];
+        };
+        fields.iter().map(|(name, _)| Cow::Borrowed(name.as_ref())).collect()
     }
 
     fn json(&self) -> Option<&[u8]> {

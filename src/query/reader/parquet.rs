@@ -25,9 +25,9 @@ use crate::query::input::parquet::pages::Budget;
 use crate::query::input::parquet::pages::Pages;
 use crate::query::input::parquet::thrift;
 use crate::query::input::pieces::Pieces;
-use crate::query::output::Cell;
-use crate::query::reader::Turn;
-use crate::query::reader::Want;
+use crate::query::output::cell::Cell;
+use crate::query::reader::turn::Turn;
+use crate::query::reader::turn::Want;
 use crate::query::request::Fault;
 use crate::query::request::Sink;
 use crate::query::sql::Projection;
@@ -115,8 +115,8 @@ impl Reader {
         }
     }
 
-    pub(crate) fn feed(&mut self, bytes: Bytes) {
-        self.pieces.feed(&bytes);
+    pub(crate) fn feed(&mut self, bytes: &Bytes) {
+        self.pieces.feed(bytes);
     }
 
     pub(crate) fn names(&self) -> Vec<Cow<'_, str>> {

@@ -24,8 +24,19 @@ use crate::query::value::timestamp::Part;
 /// The smallest part that `sys.split` makes; a documented limit.
 const SPLIT_MIN: u64 = 10 * 1024 * 1024;
 
-/// Functions with a grammar of their own, and all others.
-pub(crate) fn expression(compiler: &mut Compiler, expr: Expr) -> Result<Expression, Fault> {
+impl Compiler {
+    /// Functions with a grammar of their own, and all others.
+    pub(crate) fn called(&mut self, expr: Expr) -> Result<Expression, Fault> {
+        expression(self, expr)
+    }
+
+    /// The size that `sys.split` has, if it is this call.
+    pub(crate) fn split_size(call: &Call) -> Result<Option<u64>, Fault> {
+        split_size(call)
+    }
+}
+
+fn expression(compiler: &mut Compiler, expr: Expr) -> Result<Expression, Fault> {
     match expr {
         Expr::Substring { expr, substring_from: Some(from), substring_for, .. } => {
             let mut arguments = vec![*expr, *from];
@@ -46,7 +57,7 @@ pub(crate) fn expression(compiler: &mut Compiler, expr: Expr) -> Result<Expressi
             let part = part(&field.to_string())?;
             Ok(Expression::Call(Function::Extract(part), vec![compiler.expression(*expr)?]))
         }
-        Expr::Function(call) => function(compiler, call),
+        Expr::Function(call) => function(compiler, &call),
         other => Err(refused(&other)),
     }
 }
@@ -95,8 +106,7 @@ fn arguments(call: &Call) -> Result<Vec<Option<Expr>>, Fault> {
     list.args.iter().map(one).collect()
 }
 
-/// The size that `sys.split` has, if it is this call.
-pub(crate) fn split_size(call: &Call) -> Result<Option<u64>, Fault> {
+fn split_size(call: &Call) -> Result<Option<u64>, Fault> {
     if !call.name.to_string().eq_ignore_ascii_case("sys.split") {
         return Ok(None);
     }
@@ -116,9 +126,9 @@ pub(crate) fn split_size(call: &Call) -> Result<Option<u64>, Fault> {
     }
 }
 
-fn function(compiler: &mut Compiler, call: Call) -> Result<Expression, Fault> {
+fn function(compiler: &mut Compiler, call: &Call) -> Result<Expression, Fault> {
     let name = call.name.to_string();
-    let mut arguments = arguments(&call)?;
+    let mut arguments = arguments(call)?;
     if let Some(kind) = Kind::named(&name) {
         return match (kind, arguments.as_mut_slice()) {
             (Kind::Count, [None]) => compiler.aggregate(kind, None),
@@ -127,7 +137,7 @@ fn function(compiler: &mut Compiler, call: Call) -> Result<Expression, Fault> {
         };
     }
     let Some(mut arguments) = arguments.into_iter().collect::<Option<Vec<Expr>>>() else {
-        return Err(refused(&call));
+        return Err(refused(call));
     };
     let dated = |name: &str| name.eq_ignore_ascii_case("DATE_ADD");
     if dated(&name) || name.eq_ignore_ascii_case("DATE_DIFF") {

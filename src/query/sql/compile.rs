@@ -16,14 +16,13 @@ use sqlparser::ast::Value as Literal;
 
 use crate::query::eval::Comparison;
 use crate::query::eval::Expression;
+use crate::query::eval::Like;
 use crate::query::eval::aggregate::Aggregate;
 use crate::query::eval::like;
-use crate::query::eval::like::Like;
 use crate::query::request::Fault;
 use crate::query::sql::Item;
 use crate::query::sql::Projection;
 use crate::query::sql::Statement;
-use crate::query::sql::call;
 use crate::query::sql::column::Access;
 use crate::query::sql::column::Column;
 use crate::query::sql::statement;
@@ -129,7 +128,7 @@ impl Compiler {
             return if is_right { Ok(Projection::All) } else { Err(refused(&text)) };
         }
         if let [SelectItem::UnnamedExpr(Expr::Function(function))] = items.as_slice()
-            && let Some(size) = call::split_size(function)?
+            && let Some(size) = Self::split_size(function)?
         {
             return Ok(Projection::Split(size));
         }
@@ -232,7 +231,7 @@ impl Compiler {
                 let operand = operand.map(|operand| self.expression(*operand)).transpose()?;
                 Expression::Case(self.branches(operand.as_ref(), conditions)?, otherwise)
             }
-            other => call::expression(self, other)?,
+            other => self.called(other)?,
         })
     }
 }

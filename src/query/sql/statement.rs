@@ -117,11 +117,11 @@ fn without_from_in_trim(tokens: &mut Vec<TokenWithSpan>) {
 
 /// A token that has no place where it stands.
 fn unexpected(token: &TokenWithSpan, expected: &str) -> Fault {
-    let place = match &token.token {
-        Token::EOF => "The statement ends early".to_owned(),
-        other => {
-            let start = token.span.start;
-            format!("Unexpected '{other}' at line {}, column {}", start.line, start.column)
+    let start = token.span.start;
+    let place = match token.token == Token::EOF {
+        true => "The statement ends early".to_owned(),
+        false => {
+            format!("Unexpected '{}' at line {}, column {}", token.token, start.line, start.column)
         }
     };
     let language = "A query has SELECT, FROM BlobStorage, WHERE and LIMIT only.";
@@ -156,18 +156,18 @@ pub(crate) fn parse(text: &str) -> Result<Parts, Fault> {
     }
 }
 
+/// The whole number that a token is.
+fn number<T: std::str::FromStr>(token: &Token) -> Option<T> {
+    if let Token::Number(digits, _) = token { digits.parse().ok() } else { None }
+}
+
 fn limit(parser: &mut Parser<'_>) -> Result<Option<u64>, Fault> {
     if !parser.parse_keyword(Keyword::LIMIT) {
         return Ok(None);
     }
     let token = parser.next_token();
-    match &token.token {
-        Token::Number(digits, _) => match digits.parse() {
-            Ok(limit) => Ok(Some(limit)),
-            Err(_) => Err(unexpected(&token, "a number of records")),
-        },
-        _ => Err(unexpected(&token, "a number of records")),
-    }
+    let limit = number(&token.token).ok_or_else(|| unexpected(&token, "a number of records"));
+    limit.map(Some)
 }
 
 /// `BlobStorage`, `BlobStorage[*]`, or the latter with a path. What is in brackets is a number or `*`.
@@ -188,14 +188,11 @@ fn table(parser: &mut Parser<'_>) -> Result<Vec<Access>, Fault> {
             path.push(Access::Name { name, is_exact });
         } else if parser.consume_token(&Token::LBracket) {
             let token = parser.next_token();
-            path.push(match &token.token {
-                Token::Mul => Access::Each,
-                Token::Number(digits, _) => match digits.parse() {
-                    Ok(at) => Access::Index(at),
-                    Err(_) => return Err(unexpected(&token, "a number or *")),
-                },
-                _ => return Err(unexpected(&token, "a number or *")),
-            });
+            let index = match token.token == Token::Mul {
+                true => Some(Access::Each),
+                false => number(&token.token).map(Access::Index),
+            };
+            path.push(index.ok_or_else(|| unexpected(&token, "a number or *"))?);
             if !parser.consume_token(&Token::RBracket) {
                 return Err(unexpected(parser.peek_token_ref(), "]"));
             }

@@ -77,6 +77,16 @@ fn many_records_are_several_batches() {
 }
 
 #[test]
+fn records_before_a_fatal_fault_are_there() {
+    let fields = vec![field(ArrowKind::Int64, "a")];
+    let request =
+        Request { input: super::json("").input, ..request("SELECT a FROM BlobStorage", fields) };
+    let sink = run(request, b"{\"a\":1}\n{\"a\":}\n", 100).unwrap();
+    assert!(sink.faults[0].fatal);
+    assert_eq!(batches(&sink)[0].num_rows(), 1);
+}
+
+#[test]
 fn nothing_is_still_a_stream() {
     let fields = vec![field(ArrowKind::Int64, "i")];
     let sink = run(request("SELECT COUNT(*) FROM BlobStorage", fields.clone()), b"", 1).unwrap();

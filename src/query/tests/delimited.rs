@@ -145,3 +145,15 @@ fn parts_of_a_split_end_behind_records() {
     assert!(sizes.iter().all(|size| size.is_multiple_of(100)));
     assert_eq!(refusal(csv("SELECT sys.split(1048576) FROM BlobStorage")), "InvalidArgument");
 }
+
+#[test]
+fn records_that_need_quotes_elsewhere_are_not_copied() {
+    let output = Output::Csv(delimited([",", ";", "'", ""]));
+    let request = Request { output, ..csv("SELECT * FROM BlobStorage") };
+    assert_eq!(answer(request.clone(), "a;b,c\nit's,d\ne\rf,g\n"), "'a;b',c;'it''s',d;e\rf,g;");
+    let output = Output::Csv(delimited(["|", "\n", "\"", ""]));
+    assert_eq!(
+        answer(Request { output, ..request }, "a,b|c\nd\"e,f\n"),
+        "a|\"b|c\"\n\"d\"\"e\"|f\n"
+    );
+}

@@ -115,8 +115,11 @@ proptest! {
         ][..]), 0..30),
         text in ".{0,40}",
     ) {
-        let _: Result<Plan, _> = Plan::new(json(&words.join(" ")));
-        let _: Result<Plan, _> = Plan::new(json(&format!("SELECT {} FROM BlobStorage", words.join(" "))));
-        let _: Result<Plan, _> = Plan::new(json(&text));
+        let words = words.join(" ");
+        for statement in [format!("SELECT {words} FROM BlobStorage"), words, text] {
+            if let Err(fault) = Plan::new(json(&statement)) {
+                prop_assert!(fault.fatal);
+            }
+        }
     }
 }

@@ -51,10 +51,8 @@ impl Type {
         match self {
             Self::Int => int(&value).map(Value::Int),
             Self::Float => value.number().map(|number| Value::Float(number.to_f64())),
-            Self::Text => match value {
-                Value::Text(_) => Ok(value),
-                _ => Ok(Value::Text(value.written().into_owned().into())),
-            },
+            Self::Text if matches!(value, Value::Text(_)) => Ok(value),
+            Self::Text => Ok(Value::Text(value.written().into_owned().into())),
             Self::Timestamp => value.time().map(Value::Time),
             Self::Bool => Ok(value.truth()?.map_or(Value::Null, Value::Bool)),
             Self::Decimal { precision, scale } => {

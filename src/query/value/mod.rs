@@ -2,6 +2,7 @@
 
 pub(crate) mod cast;
 pub(crate) mod decimal;
+pub(crate) mod float;
 pub(crate) mod number;
 pub(crate) mod pattern;
 pub(crate) mod timestamp;
@@ -181,7 +182,10 @@ impl<'a> Value<'a> {
         match self {
             Value::Time(time) => Ok(*time),
             Value::Text(text) => Timestamp::parse(text).ok_or_else(Trouble::conversion),
-            _ => Err(Trouble::conversion()),
+            Value::Missing | Value::Null | Value::Bool(_) | Value::Int(_) => {
+                Err(Trouble::conversion())
+            }
+            Value::Float(_) | Value::Decimal(_) | Value::Nested(_) => Err(Trouble::conversion()),
         }
     }
 
@@ -207,7 +211,7 @@ impl<'a> Value<'a> {
             Value::Bool(true) => Cow::Borrowed("true"),
             Value::Bool(false) => Cow::Borrowed("false"),
             Value::Int(number) => Cow::Owned(number.to_string()),
-            Value::Float(number) => Cow::Owned(number::written(*number)),
+            Value::Float(number) => Cow::Owned(float::written(*number)),
             Value::Decimal(number) => Cow::Owned(number.to_string()),
             Value::Text(text) => Cow::Borrowed(text),
             Value::Time(time) => Cow::Owned(time.to_string()),

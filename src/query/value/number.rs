@@ -22,14 +22,6 @@ pub(crate) enum Arithmetic {
     Concatenate,
 }
 
-/// A float in its shortest form that reads as the same number; very large and small ones with an
-/// exponent.
-pub(crate) fn written(number: f64) -> String {
-    let size = number.abs();
-    let is_plain = number == 0.0 || (1e-5..1e16).contains(&size) || !number.is_finite();
-    if is_plain { number.to_string() } else { format!("{number:e}") }
-}
-
 impl Arithmetic {
     /// Two whole numbers make a whole number, in a division too; else the result is a decimal or, if
     /// one of them is, a float. Text is read as a number. `+` and `-` between a time and a number
@@ -114,7 +106,7 @@ pub(crate) fn whole(number: f64) -> Option<i64> {
     let limit = 9_223_372_036_854_775_808.0;
     let rounded = number.round();
     #[expect(clippy::cast_possible_truncation, reason = "checked against the limits")]
-    (rounded >= -limit && rounded < limit).then(|| rounded as i64)
+    if rounded >= -limit && rounded < limit { Some(rounded as i64) } else { None }
 }
 
 /// A number with the other sign.

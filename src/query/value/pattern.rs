@@ -47,33 +47,30 @@ fn letter(out: &mut String, time: Timestamp, letter: char, count: usize) -> Opti
     let fields = time.fields();
     let month = MONTHS[usize::try_from(fields.month - 1).ok()?];
     let half = if fields.hour % 12 == 0 { 12 } else { fields.hour % 12 };
-    let number = match (letter, count) {
+    let (number, width) = match (letter, count) {
         ('y', 2) => (fields.year % 100, 2),
         ('y', 1 | 4) => (fields.year, 4),
+        ('M', 3) => return out.write_str(&month[..3]).ok(),
+        ('M', 4) => return out.write_str(month).ok(),
+        ('a', 1) => return out.write_str(if fields.hour < 12 { "AM" } else { "PM" }).ok(),
+        ('S', 1..=6) => return out.write_str(&format!("{:06}", fields.micro)[..count]).ok(),
+        ('X' | 'x', 1..=5) => return offset(out, time.offset_minutes(), letter == 'X', count),
         ('M', 1 | 2) => (fields.month, count),
-        ('M', 3) => return Some(out.push_str(&month[..3])),
-        ('M', 4) => return Some(out.push_str(month)),
         ('d', 1 | 2) => (fields.day, count),
-        ('a', 1) => return Some(out.push_str(if fields.hour < 12 { "AM" } else { "PM" })),
         ('h', 1 | 2) => (half, count),
         ('H', 1 | 2) => (fields.hour, count),
         ('m', 1 | 2) => (fields.minute, count),
         ('s', 1 | 2) => (fields.second, count),
-        ('S', 1..=6) => {
-            let digits = format!("{:06}", fields.micro);
-            return Some(out.push_str(&digits[..count]));
-        }
-        ('X' | 'x', 1..=5) => return offset(out, time.offset_minutes(), letter == 'X', count),
         _ => return None,
     };
-    write!(out, "{:0width$}", number.0, width = number.1).ok()
+    write!(out, "{number:0width$}").ok()
 }
 
 /// Writes an offset from UTC: in hours, with minutes, or with a colon between them. Capital letters
 /// write `Z` for none.
 fn offset(out: &mut String, minutes: i64, is_capital: bool, count: usize) -> Option<()> {
     if minutes == 0 && is_capital {
-        return Some(out.push('Z'));
+        return out.write_str("Z").ok();
     }
     let sign = if minutes < 0 { '-' } else { '+' };
     let (hour, minute) = (minutes.abs() / 60, minutes.abs() % 60);

@@ -40,6 +40,16 @@ impl Part {
         })
     }
 
+    /// Months of those that do not.
+    fn months(self) -> Option<i64> {
+        match self {
+            Self::Year => Some(12),
+            Self::Month => Some(1),
+            Self::Day | Self::Hour | Self::Minute | Self::Second => None,
+            Self::TimezoneHour | Self::TimezoneMinute => None,
+        }
+    }
+
     /// Microseconds of those that always last equally long.
     fn micros(self) -> Option<i64> {
         match self {
@@ -171,11 +181,7 @@ impl Timestamp {
             let by = quantity.checked_mul(micros)?;
             return Self::new(self.micros.checked_add(by)?, self.offset_minutes);
         }
-        let months = match part {
-            Part::Year => quantity.checked_mul(12)?,
-            Part::Month => quantity,
-            _ => return None,
-        };
+        let months = quantity.checked_mul(part.months()?)?;
         let mut fields = self.fields();
         let month = (fields.year * 12 + fields.month - 1).checked_add(months)?;
         (fields.year, fields.month) = (month.div_euclid(12), month.rem_euclid(12) + 1);
@@ -201,11 +207,7 @@ impl Timestamp {
         } else if months < 0 && reached.micros < to.micros {
             months += 1;
         }
-        match part {
-            Part::Year => Some(months / 12),
-            Part::Month => Some(months),
-            _ => None,
-        }
+        Some(months / part.months()?)
     }
 
     /// Reads the forms of ISO 8601 of the W3C's note: from a year to a fraction of a second, a `T`

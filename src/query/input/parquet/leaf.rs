@@ -99,7 +99,12 @@ impl Stored for i32 {
         match meaning {
             Meaning::Unsigned => Ok(Value::Int(i64::from(self.cast_unsigned()))),
             Meaning::Date => time(i64::from(*self).checked_mul(86_400_000_000)),
-            _ => i64::from(*self).value(meaning).map(Value::into_owned),
+            Meaning::Plain
+            | Meaning::Decimal(_)
+            | Meaning::Millis
+            | Meaning::Micros
+            | Meaning::Nanos
+            | Meaning::Uuid => i64::from(*self).value(meaning).map(Value::into_owned),
         }
     }
 }
@@ -158,7 +163,14 @@ fn bytes(bytes: &[u8], meaning: Meaning) -> Result<Value<'_>, Trouble> {
             }
             Ok(Value::Text(text.into()))
         }
-        _ => std::str::from_utf8(bytes).map(Value::text).map_err(|_| Trouble::conversion()),
+        Meaning::Plain
+        | Meaning::Unsigned
+        | Meaning::Date
+        | Meaning::Millis
+        | Meaning::Micros
+        | Meaning::Nanos => {
+            std::str::from_utf8(bytes).map(Value::text).map_err(|_| Trouble::conversion())
+        }
     }
 }
 
