@@ -44,6 +44,11 @@ impl Execution {
     }
 
     /// Never called.
+    pub fn memory(&self) -> u64 {
+        match self.0 {}
+    }
+
+    /// Never called.
     pub fn scanned(&self) -> u64 {
         match self.0 {}
     }

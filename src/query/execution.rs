@@ -11,6 +11,9 @@ use crate::query::request::Fault;
 use crate::query::request::Sink;
 use crate::query::request::Step;
 
+/// Bytes that every execution may hold: what it reads, the longest record twice, what it makes.
+const MEMORY: u64 = 16 << 20;
+
 /// A plan over the bytes of a blob.
 #[derive(Debug)]
 pub struct Execution {
@@ -72,6 +75,13 @@ impl Execution {
         if let Some((_, reader)) = &mut self.running {
             reader.feed(&bytes);
         }
+    }
+
+    /// Bytes that it may hold from now on. It grows at most once, when the metadata of a Parquet file
+    /// is read, before anything is in the sink.
+    pub fn memory(&self) -> u64 {
+        let columns = self.running.as_ref().map_or(0, |(_, reader)| reader.memory());
+        MEMORY + columns
     }
 
     /// Bytes of the blob that were read so far; never more than it has, though parts of a damaged

@@ -99,13 +99,13 @@ pub(crate) async fn query(
     }
     let seen = Seen { record: view.record.clone(), is_current: view.is_current, tiers };
     let facts = facts::of_version(front, seen, now, versioning);
+    let len = facts.len;
+    let millis = i64::try_from(now.since_unix().as_millis()).unwrap_or(i64::MAX);
     let memory = AnswerMemory::new(&front.load.queries, payer);
     let execution = Box::new(Execution::new(plan, len, millis));
     let needed = execution.memory();
     let reserved = Some(memory.begin(needed).await?);
     let holding = Arc::clone(memory.holding());
-    let len = facts.len;
-    let millis = i64::try_from(now.since_unix().as_millis()).unwrap_or(i64::MAX);
     let reading = Reading { blob, view, guard, decrypting, memory: None };
     let mut running = Running {
         execution: Some(execution),

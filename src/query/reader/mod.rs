@@ -60,6 +60,14 @@ impl Reader {
         }
     }
 
+    /// Bytes of the blob that it holds beside the record at hand.
+    pub(crate) fn memory(&self) -> u64 {
+        match self {
+            Self::Delimited(_) | Self::Json(_) => 0,
+            Self::Parquet(reader) => reader.memory(),
+        }
+    }
+
     /// Names of the columns, if the blob says them.
     pub(crate) fn names(&self) -> Vec<Cow<'_, str>> {
         match self {

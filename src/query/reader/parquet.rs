@@ -22,6 +22,8 @@ use crate::query::input::parquet::leaf::BATCH;
 use crate::query::input::parquet::leaf::Leaf;
 use crate::query::input::parquet::malformed;
 use crate::query::input::parquet::pages::Budget;
+use crate::query::input::parquet::pages::PAGE_MAX;
+use crate::query::input::parquet::pages::PAGES_MAX;
 use crate::query::input::parquet::pages::Pages;
 use crate::query::input::parquet::thrift;
 use crate::query::input::pieces::Pieces;
@@ -45,7 +47,9 @@ const METADATA_MAX: u64 = 4 << 20;
 /// Columns of a file.
 const COLUMNS_MAX: usize = 4096;
 /// Bytes of the columns of a group of rows as they are in the file.
-const GROUP_MAX: u64 = 256 << 20;
+const GROUP_MAX: u64 = 128 << 20;
+/// Bytes that pages may take in any case.
+const PAGES_MIN: usize = 1 << 20;
 /// What a record counts as work, in bytes.
 const ROW: usize = 64;
 
@@ -81,6 +85,10 @@ pub(crate) struct Reader {
     columns: Vec<usize>,
     /// How many rows were decoded.
     row: u64,
+    /// Bytes that the columns of a group need.
+    chunks_bytes: u64,
+    /// Bytes that those pages of them may take that are out of their compression.
+    pages_bytes: usize,
 }
 
 impl std::fmt::Debug for Reader {
@@ -112,11 +120,18 @@ impl Reader {
             names: Vec::new(),
             columns: Vec::new(),
             row: 0,
+            chunks_bytes: 0,
+            pages_bytes: 0,
         }
     }
 
     pub(crate) fn feed(&mut self, bytes: &Bytes) {
         self.pieces.feed(bytes);
+    }
+
+    /// Bytes that it needs beside those of every reader; known once the metadata is read.
+    pub(crate) fn memory(&self) -> u64 {
+        self.chunks_bytes + self.pages_bytes as u64
     }
 
     pub(crate) fn names(&self) -> Vec<Cow<'_, str>> {
@@ -164,6 +179,7 @@ impl Reader {
                 }
                 let metadata = guarded(|| ParquetMetaDataReader::decode_metadata(&bytes))?;
                 self.find_columns(&metadata, answer)?;
+                (self.chunks_bytes, self.pages_bytes) = needed(&metadata, &self.wanted);
                 self.metadata = Some(metadata);
                 self.state = State::Columns { group: 0, chunks: Vec::new() };
             }
@@ -243,7 +259,7 @@ impl Reader {
         let Ok(left) = u64::try_from(group.num_rows()) else {
             return Err(malformed(&"a group has less than no rows"));
         };
-        let budget = Budget::default();
+        let budget = Budget::new(self.pages_bytes);
         let mut leaves = Vec::new();
         for (column, bytes) in self.wanted.iter().zip(std::mem::take(chunks)) {
             let column = group.column(*column);
@@ -289,6 +305,22 @@ impl Reader {
         }
         Ok(None)
     }
+}
+
+/// Bytes that the largest group needs: its columns as they are in the file, and the dictionary and a
+/// page of each out of their compression, twice for what the library keeps beside them.
+fn needed(metadata: &ParquetMetaData, wanted: &[usize]) -> (u64, usize) {
+    let (mut chunks, mut pages) = (0, 0);
+    for group in metadata.row_groups() {
+        let columns = || wanted.iter().filter_map(|at| group.columns().get(*at));
+        let stored = columns().map(|column| u64::try_from(column.compressed_size()).unwrap_or(0));
+        let whole = columns().map(|c| usize::try_from(c.uncompressed_size()).unwrap_or(usize::MAX));
+        chunks = stored.fold(0, u64::saturating_add).max(chunks);
+        pages =
+            whole.map(|whole| whole.min(2 * PAGE_MAX)).fold(0, usize::saturating_add).max(pages);
+    }
+    let pages = pages.saturating_mul(2).saturating_add(PAGES_MIN);
+    (chunks.min(GROUP_MAX), pages.min(PAGES_MAX))
 }
 
 /// Where the metadata is, from the last bytes of the file.

@@ -21,19 +21,27 @@ use crate::query::input::parquet::header::Kind;
 /// Bytes of a page out of its compression. Programs write pages of about 1 MiB.
 pub(crate) const PAGE_MAX: usize = 16 << 20;
 /// Bytes of all pages that are in memory at once.
-pub(crate) const PAGES_MAX: usize = 256 << 20;
+pub(crate) const PAGES_MAX: usize = 128 << 20;
 /// Bytes that a value of a dictionary takes in memory beside those of its page.
 const ENTRY: usize = 48;
 
 /// The memory that the pages of all columns share.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Budget(Arc<AtomicUsize>);
+#[derive(Debug, Clone)]
+pub(crate) struct Budget {
+    used: Arc<AtomicUsize>,
+    max: usize,
+}
 
 impl Budget {
+    /// A memory of `max` bytes.
+    pub(crate) fn new(max: usize) -> Self {
+        Self { used: Arc::default(), max }
+    }
+
     fn take(&self, size: usize) -> Result<()> {
-        let used = self.0.fetch_add(size, Ordering::Relaxed).saturating_add(size);
-        if used > PAGES_MAX {
-            let text = format!("its pages need more than {PAGES_MAX} bytes at once");
+        let used = self.used.fetch_add(size, Ordering::Relaxed).saturating_add(size);
+        if used > self.max {
+            let text = format!("its pages need more than {} bytes at once", self.max);
             return Err(ParquetError::General(text));
         }
         Ok(())
@@ -156,7 +164,7 @@ impl Pages {
                 return wrong("a column has more values than rows");
             };
             self.rows = rows;
-            self.budget.0.fetch_sub(self.held, Ordering::Relaxed);
+            self.budget.used.fetch_sub(self.held, Ordering::Relaxed);
             self.held = header.decompressed;
             self.budget.take(self.held)?;
         }
@@ -167,7 +175,7 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        self.budget.0.fetch_sub(self.held, Ordering::Relaxed);
+        self.budget.used.fetch_sub(self.held, Ordering::Relaxed);
     }
 }
 
