@@ -77,8 +77,8 @@ impl Execution {
         }
     }
 
-    /// Bytes that it may hold from now on. It grows at most once, when the metadata of a Parquet file
-    /// is read, before anything is in the sink.
+    /// Bytes that it may hold from now on. It grows at most once, when the metadata of a Parquet
+    /// file is read, before anything is in the sink.
     pub fn memory(&self) -> u64 {
         let columns = self.running.as_ref().map_or(0, |(_, reader)| reader.memory());
         MEMORY + columns

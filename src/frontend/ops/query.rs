@@ -213,9 +213,9 @@ impl Running {
         Ok(VecDeque::new())
     }
 
-    /// Takes as much memory as the query turns out to need: a Parquet file says so at its end, which
-    /// is read before the head of the answer is sent. What is held is given back first, so that
-    /// queries do not wait for each other.
+    /// Takes as much memory as the query turns out to need: a Parquet file says so at its end,
+    /// which is read before the head of the answer is sent. What is held is given back first, so
+    /// that queries do not wait for each other.
     async fn reserve(&mut self, needed: u64) -> Result<(), Refusal> {
         if needed > self.needed {
             self.reserved = None;

@@ -224,8 +224,8 @@ impl Reader {
         Ok(())
     }
 
-    /// The place of the next column of a group in the file; `None` if all are there, or if there is no
-    /// such group.
+    /// The place of the next column of a group in the file; `None` if all are there, or if there is
+    /// no such group.
     fn column_range(&self, group: usize, count: usize) -> Result<Option<Range<u64>>, Fault> {
         let Some(group) = self.metadata.as_ref().and_then(|m| m.row_groups().get(group)) else {
             return Ok(None);
@@ -307,8 +307,8 @@ impl Reader {
     }
 }
 
-/// Bytes that the largest group needs: its columns as they are in the file, and the dictionary and a
-/// page of each out of their compression, twice for what the library keeps beside them.
+/// Bytes that the largest group needs: its columns as they are in the file, and the dictionary and
+/// a page of each out of their compression, twice for what the library keeps beside them.
 fn needed(metadata: &ParquetMetaData, wanted: &[usize]) -> (u64, usize) {
     let (mut chunks, mut pages) = (0, 0);
     for group in metadata.row_groups() {
