@@ -208,8 +208,8 @@ impl Reader {
         Ok(())
     }
 
-    /// The place of the next column of a group in the file; `None` if all are there, or if there is no
-    /// such group.
+    /// The place of the next column of a group in the file; `None` if all are there, or if there is
+    /// no such group.
     fn column_range(&self, group: usize, count: usize) -> Result<Option<Range<u64>>, Fault> {
         let Some(group) = self.metadata.as_ref().and_then(|m| m.row_groups().get(group)) else {
             return Ok(None);
