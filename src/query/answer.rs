@@ -192,7 +192,8 @@ impl Answer {
         Ok(true)
     }
 
-    /// All operands are known before the first aggregate changes: a record counts in all or in none.
+    /// All operands are known before the first aggregate changes: a record counts in all or in
+    /// none.
     fn aggregate(&mut self, scope: Scope<'_>) -> Result<(), Failure> {
         let aggregates = &self.statement.aggregates;
         let operands: Result<Vec<Value<'_>>, Trouble> =

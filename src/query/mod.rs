@@ -1,7 +1,7 @@
 //! Queries of one blob: SQL over delimited text, JSON or Parquet. Pure: no I/O, no clock.
 //!
-//! A [`Request`] becomes a [`Plan`], which knows that the statement is right. An [`Execution`] of it
-//! is a state machine: [`Execution::step`] says which bytes of the blob it needs, and
+//! A [`Request`] becomes a [`Plan`], which knows that the statement is right. An [`Execution`] of
+//! it is a state machine: [`Execution::step`] says which bytes of the blob it needs, and
 //! [`Execution::feed`] gives them to it. So the caller decides how to read, how much to buffer, and
 //! when to give way to others (ADR 0046).
 //!

@@ -53,8 +53,8 @@ impl Function {
         })
     }
 
-    /// The value for these values, none of which is a null. `COALESCE`, `NULLIF` and `UTCNOW` are not
-    /// functions of values alone.
+    /// The value for these values, none of which is a null. `COALESCE`, `NULLIF` and `UTCNOW` are
+    /// not functions of values alone.
     pub(crate) fn of_values<'a>(self, mut values: Vec<Value<'a>>) -> Result<Value<'a>, Trouble> {
         let first = values.remove(0);
         match self {

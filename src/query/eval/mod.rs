@@ -230,7 +230,8 @@ fn is_in(
     Ok(if is_unknown { None } else { Some(false) })
 }
 
-/// The value of a call. With a null as an argument it is a null, except for `COALESCE` and `NULLIF`.
+/// The value of a call. With a null as an argument it is a null, except for `COALESCE` and
+/// `NULLIF`.
 fn call<'a>(
     function: Function,
     arguments: &'a [Expression],

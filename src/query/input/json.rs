@@ -1,7 +1,8 @@
 //! JSON: where a record ends, and the values in it.
 //!
 //! Records are objects. White space and separators between them are left out, so a record may also
-//! be written over several lines. If a list is found in place of a record, its items are the records.
+//! be written over several lines. If a list is found in place of a record, its items are the
+//! records.
 
 use std::borrow::Cow;
 use std::fmt;

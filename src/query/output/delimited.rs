@@ -6,8 +6,8 @@ use crate::query::output::cell::Cell;
 use crate::query::request;
 
 /// Writes delimited text. A field is in quotes if it has a separator or a quote. Without a quote in
-/// the dialect, such bytes have the escape character before them, and without that too they stand as
-/// they are.
+/// the dialect, such bytes have the escape character before them, and without that too they stand
+/// as they are.
 #[derive(Debug)]
 pub(crate) struct Delimited {
     column: Vec<u8>,
@@ -77,7 +77,8 @@ impl Delimited {
         }
     }
 
-    /// Writes a record as it is, if its columns are separated as ours and nothing in it needs quotes.
+    /// Writes a record as it is, if its columns are separated as ours and nothing in it needs
+    /// quotes.
     pub(crate) fn plain(&self, out: &mut Vec<u8>, record: &[u8], separator: u8) -> bool {
         let [column] = self.column.as_slice() else { return false };
         let is_special = |byte: &u8| byte != column && self.is_special[usize::from(*byte)];

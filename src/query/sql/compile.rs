@@ -309,8 +309,8 @@ impl Compiler {
         Ok(branches)
     }
 
-    /// A chain of operators. It leans to the left and is as deep as it is long, so it is walked in a
-    /// loop. Of comparisons, `a = b = c`, it may not be longer than is deep elsewhere.
+    /// A chain of operators. It leans to the left and is as deep as it is long, so it is walked in
+    /// a loop. Of comparisons, `a = b = c`, it may not be longer than is deep elsewhere.
     fn chain(&mut self, expr: Expr) -> Result<Expression, Fault> {
         let mut rights = Vec::new();
         let mut left = expr;

@@ -18,8 +18,8 @@ use crate::query::sql::wrong;
 
 /// Bytes of a statement.
 pub(crate) const STATEMENT_MAX: usize = 256 * 1024;
-/// Words and signs of a statement, without literals and commas. It bounds chains of operators, which
-/// become deep trees.
+/// Words and signs of a statement, without literals and commas. It bounds chains of operators,
+/// which become deep trees.
 const TOKENS_MAX: usize = 2048;
 /// Expressions within each other.
 const DEPTH_MAX: usize = 40;
@@ -170,7 +170,8 @@ fn limit(parser: &mut Parser<'_>) -> Result<Option<u64>, Fault> {
     limit.map(Some)
 }
 
-/// `BlobStorage`, `BlobStorage[*]`, or the latter with a path. What is in brackets is a number or `*`.
+/// `BlobStorage`, `BlobStorage[*]`, or the latter with a path. What is in brackets is a number or
+/// `*`.
 fn table(parser: &mut Parser<'_>) -> Result<Vec<Access>, Fault> {
     let token = parser.next_token();
     let is_blob = |word: &str| word.eq_ignore_ascii_case("BlobStorage");

@@ -19,8 +19,8 @@ pub(crate) enum Type {
 }
 
 impl Type {
-    /// The documented names, and those that other dialects of SQL have for the same types. A decimal
-    /// without digits has 38 of them, none behind the point.
+    /// The documented names, and those that other dialects of SQL have for the same types. A
+    /// decimal without digits has 38 of them, none behind the point.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let name = name.trim().to_ascii_uppercase();
         let (word, digits) = name.split_once('(').unwrap_or((&name, ""));

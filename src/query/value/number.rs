@@ -23,9 +23,9 @@ pub(crate) enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// Two whole numbers make a whole number, in a division too; else the result is a decimal or, if
-    /// one of them is, a float. Text is read as a number. `+` and `-` between a time and a number
-    /// mean days, as documented. With a null the result is a null.
+    /// Two whole numbers make a whole number, in a division too; else the result is a decimal or,
+    /// if one of them is, a float. Text is read as a number. `+` and `-` between a time and a
+    /// number mean days, as documented. With a null the result is a null.
     pub(crate) fn apply<'a>(
         self,
         left: &Value<'a>,

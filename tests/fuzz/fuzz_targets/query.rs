@@ -1,5 +1,6 @@
-//! Any statement over any blob: a fault or an answer, and the same one whatever the pieces. The first
-//! byte chooses the formats, the second one the size of pieces; a line feed ends the statement.
+//! Any statement over any blob: a fault or an answer, and the same one whatever the pieces. The
+//! first byte chooses the formats, the second one the size of pieces; a line feed ends the
+//! statement.
 #![no_main]
 
 use blockyard::query::ArrowField;

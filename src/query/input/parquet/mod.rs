@@ -1,7 +1,7 @@
 //! Parquet: pages, their compression, and the values of columns without repetition.
 //!
-//! `parquet` reads the metadata and decodes the values of pages. Its own readers take whole pages out
-//! of their compression without a bound, so that is done here.
+//! `parquet` reads the metadata and decodes the values of pages. Its own readers take whole pages
+//! out of their compression without a bound, so that is done here.
 
 pub(crate) mod codec;
 pub(crate) mod header;
