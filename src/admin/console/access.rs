@@ -26,8 +26,8 @@ use crate::audit_log::Principal;
 
 use super::Console;
 
-/// A header of the console's own scripts. Another site would have to be allowed to send it, and none
-/// is. Browsers leave `Sec-Fetch-Site` out of plain http to other machines.
+/// A header of the console's own scripts. Another site would have to be allowed to send it, and
+/// none is. Browsers leave `Sec-Fetch-Site` out of plain http to other machines.
 const OWN_SCRIPT: &str = "x-blockyard-console";
 /// Which page asks.
 const SEC_FETCH_SITE: &str = "sec-fetch-site";

@@ -122,7 +122,8 @@ fn delimited(format: &Element) -> Result<Delimited, Refusal> {
     Ok(Delimited {
         column_separator: or("ColumnSeparator", default.column_separator),
         record_separator: or("RecordSeparator", default.record_separator),
-        field_quote: or("FieldQuote", default.field_quote),
+        // An empty one means that nothing is quoted: the Java client sends it so.
+        field_quote: text.child("FieldQuote").map_or(default.field_quote, |it| it.text.clone()),
         escape_char: or("EscapeChar", default.escape_char),
         has_headers: match text.child_text("HasHeaders") {
             None | Some("") => false,

@@ -59,6 +59,11 @@ fn an_answer_has_the_format_of_the_blob() {
                 </ColumnSeparator><HasHeaders>true</HasHeaders></DelimitedTextConfiguration>";
     let Input::Csv(text) = of(text).input else { panic!() };
     assert_eq!((text.column_separator.as_str(), text.has_headers), ("\t", true));
+    assert_eq!(text.field_quote, "\"");
+    let bare = "<Type>delimited</Type><DelimitedTextConfiguration><ColumnSeparator/><FieldQuote/>\
+                </DelimitedTextConfiguration>";
+    let Input::Csv(text) = of(bare).input else { panic!() };
+    assert_eq!((text.column_separator.as_str(), text.field_quote.as_str()), (",", ""));
 }
 
 #[test]
