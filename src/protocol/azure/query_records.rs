@@ -102,11 +102,14 @@ impl QueryRecords {
 /// A number from 0 as Avro's `long`: zigzag, then seven bits in a byte, the lowest first.
 fn long(out: &mut Vec<u8>, number: u64) {
     let mut rest = u128::from(number) << 1;
-    while rest >= 0x80 {
-        out.push((rest & 0x7f) as u8 | 0x80);
+    loop {
+        let low = rest.to_le_bytes()[0] & 0x7f;
         rest >>= 7;
+        if rest == 0 {
+            return out.push(low);
+        }
+        out.push(low | 0x80);
     }
-    out.push(rest as u8);
 }
 
 /// Avro's `string` or `bytes`.
@@ -121,7 +124,7 @@ mod tests {
 
     #[test]
     fn records_are_those_of_a_recorded_answer() {
-        let sync: [u8; 16] = std::array::from_fn(|at| at as u8);
+        let sync: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
         let records = QueryRecords::new(sync);
         let block = |content: &[u8]| [content, &sync].concat();
         // Recorded: data of 120 bytes has a block of 123 bytes.

@@ -40,19 +40,13 @@ impl Content {
             self.source.seek(range.start..self.len);
             self.at = range.start;
         }
-        let mut wanted = (range.end - range.start) as usize;
+        let mut wanted = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let mut all = BytesMut::new();
         while wanted > 0 {
-            let mut piece = match self.ahead.pop_front() {
-                Some(piece) => piece,
-                None => match self.source.next_pieces().await? {
-                    Some(pieces) => {
-                        self.ahead = pieces;
-                        continue;
-                    }
-                    // The layout is shorter than the blob.
-                    None => return Err(Reason::InternalError.into()),
-                },
+            let Some(mut piece) = self.ahead.pop_front() else {
+                // `None`: the layout is shorter than the blob.
+                self.ahead = self.source.next_pieces().await?.ok_or(Reason::InternalError)?;
+                continue;
             };
             if piece.len() > wanted {
                 self.ahead.push_front(piece.split_off(wanted));
