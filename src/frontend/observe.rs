@@ -34,6 +34,7 @@ use crate::protocol::model::Refusal;
 use crate::types::BlobName;
 use crate::types::ContainerName;
 use crate::types::Timestamp;
+use crate::types::request;
 
 /// Pieces of a slowed body a second.
 const PIECES_PER_SECOND: u32 = 10;
@@ -207,6 +208,9 @@ impl FrontEnd {
         let headers = answer.map(Response::headers);
         let code = headers.and_then(|headers| dialect.error_code(headers));
         let request_id = headers.and_then(|headers| dialect.request_id(headers));
+        let request_id =
+            request_id.map(str::to_owned).or_else(|| Some(request::current()?.to_string()));
+        let waited = request::current_waits().map(|waits| waits.times()).unwrap_or_default();
         let client_request_id = dialect.client_request_id(&head.headers);
         let address = meant.or(address.as_ref());
         self.trace.send(TraceLine {
@@ -227,11 +231,15 @@ impl FrontEnd {
             ms: milliseconds(took),
             admission_ms: admission.map(milliseconds),
             body_ms: milliseconds(body_wait),
+            index_ms: milliseconds(waited.index),
+            journal_ms: milliseconds(waited.journal),
+            read_ms: milliseconds(waited.read),
             bytes_in,
             bytes_out: answer.map_or(0, |r| r.body().size_hint().lower()),
             client: peer.address.to_string(),
             client_request_id: client_request_id.map(str::to_owned),
-            request_id: request_id.unwrap_or_default().to_owned(),
+            request_id: request_id.unwrap_or_default(),
+            trace_id: request::current_trace().map(|trace| trace.to_string()),
             scheme: peer.scheme().to_owned(),
         });
     }

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use http::HeaderMap;
+use http::header::HeaderName;
 use prometheus_client::metrics::counter::Counter;
 use uuid::Builder;
 use uuid::Uuid;
@@ -30,6 +32,11 @@ use crate::index::InFlight;
 use crate::index::Router;
 use crate::index::RunningRequests;
 use crate::protocol::model::Refusal;
+use crate::types::TraceParent;
+use crate::types::request::CurrentRequest;
+
+/// The header of W3C Trace Context.
+const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// What a front end uses.
 #[derive(Debug)]
@@ -155,6 +162,19 @@ impl FrontEnd {
     /// Its limits.
     pub(crate) const fn config(&self) -> &FrontEndConfig {
         &self.config
+    }
+
+    /// A request that arrives: its id, the trace that its client names, and, while there are
+    /// watchers of live requests, where its waits are noted.
+    pub(super) fn arriving(&self, head: &HeaderMap) -> CurrentRequest {
+        let mut named = head.get_all(TRACE_PARENT).iter();
+        let trace = match (named.next(), named.next()) {
+            (Some(value), None) => TraceParent::parse(value.as_bytes()),
+            // A request has one place in one trace.
+            (None, _) | (Some(_), Some(_)) => None,
+        };
+        let waits = self.trace.is_watched().then(Arc::default);
+        CurrentRequest { id: self.request_id(), trace, waits }
     }
 
     /// A fresh GUID.
