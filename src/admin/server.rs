@@ -119,7 +119,7 @@ impl AdminServer {
 
 fn routes(state: AdminState, console: Console) -> Router {
     let work = Arc::new(Semaphore::new(WORK_MAX));
-    // Nobody is known yet: what is sent is short and soon there, and does not keep commands waiting.
+    // Nobody is known yet: what is sent is short and soon there, and keeps no command waiting.
     let limits = ServiceBuilder::new()
         .layer(HandleErrorLayer::new(overrun))
         .load_shed()

@@ -7,6 +7,7 @@ use super::account::args::AccountCommand;
 use super::azurite::args::AzuriteArgs;
 use super::backup::BackupArgs;
 use super::backup::RestoreArgs;
+use super::bench::BenchArgs;
 use super::check::CheckArgs;
 use super::completions::CompletionsArgs;
 use super::console::ConsoleArgs;
@@ -66,6 +67,8 @@ pub enum Command {
     Cat(Box<CatArgs>),
     /// Show the properties, metadata and tags of blobs and containers
     Stat(Box<StatArgs>),
+    /// Measure a blob or S3 service: operations a second, latencies, errors. Removes what it wrote
+    Bench(Box<BenchArgs>),
     /// Ask a running node whether it can serve: exit code 0 yes, 1 no
     Health(HealthArgs),
     /// Show on one screen how a running node is: load, disks, partitions, warnings

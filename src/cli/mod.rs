@@ -12,6 +12,7 @@
 //!   `fault.rs` send requests to the admin listener of a running node through `admin/`. `health.rs`
 //!   asks it whether it serves, `status.rs` how it is.
 //! - `files/` lists, copies and deletes blobs of this or another blob service.
+//! - `bench/` measures a blob or S3 service; its load driver is also that of `benches/load`.
 //! - `sas.rs` makes shared access signatures and needs no node.
 //! - `completions.rs` and `man.rs` describe the command line itself, for shells and for `man`.
 //!
@@ -27,6 +28,7 @@ mod admin;
 mod args;
 mod azurite;
 mod backup;
+pub mod bench;
 mod check;
 mod completions;
 mod console;

@@ -10,6 +10,7 @@ use super::args::Command;
 use super::azurite;
 use super::azurite::Services;
 use super::backup;
+use super::bench::bench;
 use super::check;
 use super::completions;
 use super::console;
@@ -51,6 +52,7 @@ pub fn run(cli: Cli) -> Result<i32, CliError> {
         Command::Rm(args) => Ok(block_on(rm(&args))?.map(|()| 0)?),
         Command::Cat(args) => Ok(block_on(cat(&args))?.map(|()| 0)?),
         Command::Stat(args) => Ok(block_on(stat(&args))?.map(|()| 0)?),
+        Command::Bench(args) => block_on(bench(&args))?,
         Command::Health(args) => health::run(&args),
         Command::Status(args) => block_on(status::status(&args))?,
         Command::Account(command) => block_on(account::account(&command))?.map(|()| 0),

@@ -1,6 +1,6 @@
 //! Log lines: written to standard error, as text for people or as JSON lines for machines. A line
-//! about a request ends with its id, `request`, and the id of its client's trace, `trace`, if it has
-//! one.
+//! about a request ends with its id, `request`, and, if its client has a trace, that trace's id,
+//! `trace`.
 
 use std::fmt;
 use std::io;
