@@ -26,6 +26,8 @@ use crate::frontend::faults::FaultKind;
 use crate::frontend::faults::FaultTarget;
 use crate::frontend::faults::InjectedFault;
 use crate::frontend::metrics::Traffic;
+use crate::frontend::spans::Facts;
+use crate::frontend::spans::Recording;
 use crate::frontend::state::FrontEnd;
 use crate::frontend::trace::TraceLine;
 use crate::protocol::model::Address;
@@ -65,8 +67,10 @@ pub(super) struct RequestContext {
     pub(super) traffic: Option<Arc<Traffic>>,
     /// The user that sends it, once the request was admitted.
     pub(super) user: Option<Arc<User>>,
-    /// How long its admission took, while there are watchers of live requests.
+    /// How long its admission took, if it is watched or recorded.
     pub(super) admission: Option<Duration>,
+    /// Its span, if it is recorded.
+    pub(super) span: Option<Box<Recording>>,
 }
 
 impl RequestContext {
@@ -83,6 +87,7 @@ impl RequestContext {
             traffic: None,
             user: None,
             admission: None,
+            span: None,
         }
     }
 
@@ -187,10 +192,10 @@ impl FrontEnd {
         }
     }
 
-    /// The time since `begun`, while there are watchers of live requests.
+    /// The time since `begun`, if somebody wants to know.
     pub(super) fn trace_stage(&self, begun: Duration) -> Option<Duration> {
         let now = || self.env.clock.monotonic().saturating_sub(begun);
-        self.trace.is_watched().then(now)
+        (self.trace.is_watched() || self.spans.are_on()).then(now)
     }
 
     /// Sends the request's line to the watchers of live requests. The caller has checked that there
@@ -242,6 +247,33 @@ impl FrontEnd {
             trace_id: request::current_trace().map(|trace| trace.to_string()),
             scheme: peer.scheme().to_owned(),
         });
+    }
+}
+
+/// What a span says of a request and its answer.
+pub(super) fn facts(
+    arrival: Arrival<'_>,
+    context: &RequestContext,
+    request: Traced,
+    answer: Option<&Response<ResponseBody>>,
+) -> Facts {
+    let Arrival { dialect, head, peer } = arrival;
+    let spelled = arrival.address();
+    let address = context.meant.as_ref().or(spelled.as_ref());
+    let container = address.and_then(|address| address.container.as_ref());
+    let code = answer.and_then(|answer| dialect.error_code(answer.headers()));
+    Facts {
+        operation: context.operation,
+        method: head.method.as_str().to_owned(),
+        scheme: peer.scheme(),
+        account: address.map(|address| address.account.as_str().to_owned()),
+        container: container.map(|name| name.as_str().to_owned()),
+        status: answer.map(|answer| answer.status().as_u16()),
+        code: code.map(str::to_owned),
+        bytes_in: request.bytes_in,
+        bytes_out: answer.map_or(0, |answer| answer.body().size_hint().lower()),
+        admission: context.admission,
+        body: request.body_wait,
     }
 }
 

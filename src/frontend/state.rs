@@ -24,6 +24,7 @@ use crate::frontend::metrics::ConnectionMetrics;
 use crate::frontend::metrics::Metrics;
 use crate::frontend::refusals::Refusals;
 use crate::frontend::rows::RowAccess;
+use crate::frontend::spans::Spans;
 use crate::frontend::tokens::Tokens;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::WritePool;
@@ -63,6 +64,8 @@ pub struct Dependencies {
     pub metrics: Metrics,
     /// Sends lines to watchers of live requests.
     pub trace: Trace,
+    /// Records requests for a collector.
+    pub spans: Spans,
     /// The fault dial.
     pub faults: Faults,
     /// Records changes and requests.
@@ -81,6 +84,7 @@ pub struct FrontEnd {
     pub(crate) accounts: Accounts,
     pub(crate) tokens: Tokens,
     pub(super) trace: Trace,
+    pub(super) spans: Spans,
     pub(super) faults: Faults,
     pub(super) audit_log: AuditLog,
     pub(crate) config: FrontEndConfig,
@@ -125,6 +129,7 @@ impl FrontEnd {
             accounts: dependencies.accounts,
             tokens: dependencies.tokens,
             trace: dependencies.trace,
+            spans: dependencies.spans,
             faults: dependencies.faults,
             audit_log: dependencies.audit_log,
             copies: Arc::default(),
@@ -164,8 +169,8 @@ impl FrontEnd {
         &self.config
     }
 
-    /// A request that arrives: its id, the trace that its client names, and, while there are
-    /// watchers of live requests, where its waits are noted.
+    /// A request that arrives: its id, the trace that its client names or that begins with it, and,
+    /// if it is watched or recorded, where its waits are noted.
     pub(super) fn arriving(&self, head: &HeaderMap) -> CurrentRequest {
         let mut named = head.get_all(TRACE_PARENT).iter();
         let trace = match (named.next(), named.next()) {
@@ -173,8 +178,10 @@ impl FrontEnd {
             // A request has one place in one trace.
             (None, _) | (Some(_), Some(_)) => None,
         };
-        let waits = self.trace.is_watched().then(Arc::default);
-        CurrentRequest { id: self.request_id(), trace, waits }
+        let recorded = self.spans.sample(trace);
+        let waits = (recorded.is_some() || self.trace.is_watched()).then(Arc::default);
+        let (id, trace) = (self.request_id(), recorded.or(trace));
+        CurrentRequest { id, trace, waits, recorded: recorded.is_some() }
     }
 
     /// A fresh GUID.

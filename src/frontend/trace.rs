@@ -71,7 +71,7 @@ pub struct TraceLine {
     pub client_request_id: Option<String>,
     /// The id of the request, as in its answer and the log.
     pub request_id: String,
-    /// The id of the client's trace, as in the header `traceparent`.
+    /// The id of its trace: of the header `traceparent`, or a new one if it has a span.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,
     /// `http` or `https`.

@@ -22,10 +22,12 @@ thread_local! {
 pub struct CurrentRequest {
     /// Its id, as in its answer.
     pub id: Uuid,
-    /// Where it stands in a trace of its client.
+    /// Where it stands in a trace: of its client, or one that begins with it.
     pub trace: Option<TraceParent>,
     /// Where it waited, while somebody wants to know.
     pub waits: Option<Arc<StageWaits>>,
+    /// Whether it has a span.
+    pub recorded: bool,
 }
 
 /// A stage in which a request waits.
@@ -61,7 +63,7 @@ impl CurrentRequest {
     /// A request of which only the id is known.
     #[must_use]
     pub const fn of(id: Uuid) -> Self {
-        Self { id, trace: None, waits: None }
+        Self { id, trace: None, waits: None, recorded: false }
     }
 }
 

@@ -33,16 +33,23 @@ impl TraceParent {
         are_given.then_some(Self { trace, parent, sampled: flags & 1 == 1 })
     }
 
+    /// A new trace, which is recorded. An id of zeros would be none.
+    #[must_use]
+    pub const fn begun(id: u128) -> Self {
+        let id = if id == 0 { 1 } else { id };
+        Self { trace: id.to_be_bytes(), parent: [0; 8], sampled: true }
+    }
+
     /// The id of the trace.
     #[must_use]
     pub const fn trace(&self) -> [u8; 16] {
         self.trace
     }
 
-    /// The id of the client's span.
+    /// The id of the client's span; none in a new trace.
     #[must_use]
-    pub const fn parent(&self) -> [u8; 8] {
-        self.parent
+    pub fn parent(&self) -> Option<[u8; 8]> {
+        (self.parent != [0; 8]).then_some(self.parent)
     }
 
     /// Whether the client records the trace.
@@ -103,9 +110,16 @@ mod tests {
             let text = format!("{version}-{TRACE}-{PARENT}-{flags}{rest}");
             let read = TraceParent::parse(text.as_bytes()).unwrap();
             assert_eq!((read.to_string().as_str(), read.is_sampled()), (TRACE, sampled), "{text}");
-            assert_eq!(read.parent(), 0x00f0_67aa_0ba9_02b7_u64.to_be_bytes());
+            assert_eq!(read.parent(), Some(0x00f0_67aa_0ba9_02b7_u64.to_be_bytes()));
             assert_eq!(read.trace(), 0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736_u128.to_be_bytes());
         }
+    }
+
+    #[test]
+    fn new_traces_have_no_parent() {
+        let begun = TraceParent::begun(0);
+        assert_eq!((begun.parent(), begun.is_sampled()), (None, true));
+        assert_eq!(begun.to_string(), format!("{:032}", 1));
     }
 
     #[test]
