@@ -20,6 +20,7 @@ use super::files::rm::RmArgs;
 use super::files::stat::StatArgs;
 use super::health::HealthArgs;
 use super::key::KeyCommand;
+use super::keygen::KeygenArgs;
 use super::man::ManArgs;
 use super::partitions::args::PartitionsCommand;
 use super::sas::args::SasArgs;
@@ -53,7 +54,7 @@ pub enum Command {
     /// code 0: no damage, 1: damage, 2: the check could not run
     Check(CheckArgs),
     /// Print a new random account key
-    Keygen,
+    Keygen(KeygenArgs),
     /// Print a URL with a shared access signature for an account, container or blob; needs no
     /// running server
     Sas(Box<SasArgs>),

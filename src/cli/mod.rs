@@ -14,6 +14,7 @@
 //! - `files/` lists, copies and deletes blobs of this or another blob service.
 //! - `bench/` measures a blob or S3 service; its load driver is also that of `benches/load`.
 //! - `sas.rs` makes shared access signatures and needs no node.
+//! - `keygen.rs` prints a new account key.
 //! - `completions.rs` and `man.rs` describe the command line itself, for shells and for `man`.
 //!
 //! `error.rs` has the errors of commands and their exit codes. `output.rs` prints; `runtime.rs` has
@@ -38,6 +39,7 @@ mod fault;
 mod files;
 mod health;
 mod key;
+mod keygen;
 mod man;
 mod output;
 mod partitions;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::cli::files::show::Style;
+use crate::cli::output;
 use crate::node::config::Size;
 
 use super::bed::Removed;
@@ -13,6 +14,9 @@ use super::plan::Step;
 /// The columns.
 const COLUMNS: [&str; 10] =
     ["workload", "size", "ops", "errors", "ops/s", "MiB/s", "p50 ms", "p90 ms", "p99 ms", "max ms"];
+
+/// Their widths.
+const WIDTHS: [usize; 10] = [8, 9, 9, 9, 9, 9, 9, 9, 9, 9];
 
 /// The figures of one workload.
 #[derive(Debug, Serialize)]
@@ -91,8 +95,10 @@ impl Figures {
 pub(super) fn head(style: Style) -> String {
     match style {
         Style::Json => String::new(),
-        Style::Terminal => format!("\x1b[1m{}\x1b[0m\n", row(style, &COLUMNS).trim_end()),
-        Style::Plain => row(style, &COLUMNS),
+        Style::Terminal => {
+            format!("\x1b[1m{}\x1b[0m\n", row(style, &COLUMNS.map(str::to_owned)).trim_end())
+        }
+        Style::Plain => row(style, &COLUMNS.map(str::to_owned)),
     }
 }
 
@@ -104,19 +110,8 @@ pub(super) fn removed(style: Style, removed: &Removed) -> String {
     }
 }
 
-fn row(style: Style, cells: &[impl AsRef<str>]) -> String {
-    let texts = cells.iter().map(AsRef::as_ref);
-    let line = match style {
-        Style::Json | Style::Plain => texts.collect::<Vec<_>>().join("\t"),
-        Style::Terminal => {
-            let widths = texts.enumerate().map(|(place, text)| match place {
-                0 => format!("{text:<8}"),
-                _ => format!("{text:>9}"),
-            });
-            widths.collect::<Vec<_>>().join(" ")
-        }
-    };
-    line + "\n"
+fn row(style: Style, cells: &[String]) -> String {
+    output::row(style == Style::Terminal, &WIDTHS, cells)
 }
 
 fn json(value: &impl Serialize) -> String {
@@ -161,7 +156,7 @@ mod tests {
         assert!(plain.ends_with("\t1\t503 Service Unavailable (ServerBusy)\n"), "{plain}");
         let shown = figures().shown(Style::Terminal);
         let lines: Vec<&str> = shown.lines().collect();
-        let columns = row(Style::Terminal, &COLUMNS);
+        let columns = row(Style::Terminal, &COLUMNS.map(str::to_owned));
         assert_eq!((lines.len(), lines[0].len()), (2, columns.trim_end().len()));
         assert!(head(Style::Plain).starts_with("workload\tsize\t"));
     }
