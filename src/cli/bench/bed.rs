@@ -174,15 +174,20 @@ impl Bed {
     /// Drops blocks that no blob has, which failures leave.
     async fn remove_unfinished(&self) -> Result<(), String> {
         let mut client = self.driver.client();
-        let page = client.call(&Call::Unfinished { prefix: self.prefix.clone() }).await?;
-        for (name, upload) in self.driver.target.unfinished(&page.page) {
-            client.call(&Call::Abort { name: name.clone(), upload }).await?;
-            if !self.is_s3 {
-                client.call(&Call::Delete { name }).await?;
+        loop {
+            let page = client.call(&Call::Unfinished { prefix: self.prefix.clone() }).await?;
+            let unfinished = self.driver.target.unfinished(&page.page);
+            if unfinished.is_empty() {
+                self.count(&client);
+                return Ok(());
+            }
+            for (name, upload) in unfinished {
+                client.call(&Call::Abort { name: name.clone(), upload }).await?;
+                if !self.is_s3 {
+                    client.call(&Call::Delete { name }).await?;
+                }
             }
         }
-        self.count(&client);
-        Ok(())
     }
 
     /// Makes calls on some connections. What is gone already is no failure.

@@ -127,3 +127,55 @@ impl Drop for Recording {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::env::SeededRand;
+    use crate::env::SimClock;
+    use crate::env::Tasks;
+    use crate::env::working_on;
+
+    fn spans(ratio: Ratio) -> (Spans, Metrics, mpsc::Receiver<Ended>) {
+        let (clock, rand) = (Arc::new(SimClock::new()), Arc::new(SeededRand::new(1)));
+        let env = Env { clock, rand, tasks: Tasks::new() };
+        let (queue, ended) = mpsc::channel(1);
+        let metrics = Metrics::register(&mut Registry::default());
+        let recorder = Recorder { queue, ratio, metrics: metrics.clone(), env };
+        (Spans(Some(Arc::new(recorder))), metrics, ended)
+    }
+
+    #[tokio::test]
+    async fn a_span_that_finds_the_queue_full_is_dropped_and_counted() {
+        let (spans, metrics, mut ended) = spans(Ratio::ALL);
+        let trace = spans.sample(None);
+        let waits = Some(Arc::default());
+        let request = CurrentRequest { id: Uuid::from_u128(7), trace, waits, recorded: true };
+        let work = async {
+            for _ in 0..3 {
+                assert!(spans.begin(Timestamp::ZERO, Duration::ZERO).is_some());
+            }
+        };
+        working_on(Some(request), work).await;
+        let first = ended.try_recv().unwrap();
+        assert_eq!((Some(first.trace), metrics.queue_full.get()), (trace, 2));
+        assert_eq!(first.request_id, Uuid::from_u128(7).to_string());
+    }
+
+    #[tokio::test]
+    async fn a_client_decides_about_its_trace_and_the_ratio_about_others() {
+        let of = |flags: &str| {
+            let text = format!("00-{}-{}-{flags}", "1".repeat(32), "2".repeat(16));
+            TraceParent::parse(text.as_bytes())
+        };
+        for (ratio, others) in [(Ratio::ALL, true), ("0".parse().unwrap(), false)] {
+            let (spans, ..) = spans(ratio);
+            assert_eq!((spans.sample(of("01")), spans.sample(of("00"))), (of("01"), None));
+            assert_eq!(spans.sample(None).is_some(), others, "{ratio}");
+            assert!(spans.begin(Timestamp::ZERO, Duration::ZERO).is_none(), "no request");
+        }
+        assert_eq!(Spans::default().sample(of("01")), None);
+    }
+}
