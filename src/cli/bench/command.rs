@@ -1,5 +1,6 @@
 //! Runs `bench`: makes the container, does the workloads, removes everything, also after Ctrl-C.
 
+use std::convert::Infallible;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -91,8 +92,12 @@ async fn run(bed: &Bed, steps: &[Step], style: Style) -> Result<Outcome, CliErro
         if bed.driver.pace.is_stopped() {
             break;
         }
-        let bar = bar(step.workload.name);
-        let worked = one(bed, step).await;
+        let bar = bar();
+        let worked = tokio::select! {
+            biased;
+            worked = one(bed, step) => worked,
+            never = show(&bar, bed, step) => match never {},
+        };
         bar.finish_and_clear();
         let figures = worked.map_err(FilesError::Wrong)?;
         outcome.ops += figures.achieved.ops;
@@ -111,13 +116,21 @@ async fn one(bed: &Bed, step: &Step) -> Result<Figures, String> {
     Ok(figures)
 }
 
-/// A sign of life on standard error, hidden if that is no terminal.
-fn bar(what: &'static str) -> ProgressBar {
+/// A line on standard error, hidden if that is no terminal.
+fn bar() -> ProgressBar {
     let bar = ProgressBar::new_spinner();
-    bar.set_style(
-        ProgressStyle::with_template("{spinner} {msg}  {elapsed}").expect("a good template"),
-    );
-    bar.set_message(what);
-    bar.enable_steady_tick(BEAT);
+    let style =
+        ProgressStyle::with_template("{spinner} {msg}  {elapsed}").expect("a good template");
+    bar.set_style(style);
     bar
+}
+
+/// Shows how many operations have ended, again and again.
+async fn show(bar: &ProgressBar, bed: &Bed, step: &Step) -> Infallible {
+    loop {
+        let (name, ended) = (step.workload.name, bed.driver.ended.get());
+        bar.set_message(format!("{name}: {ended} operations"));
+        bar.tick();
+        bed.driver.way.env.clock.sleep(BEAT).await;
+    }
 }

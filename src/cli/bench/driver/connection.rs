@@ -47,6 +47,7 @@ pub async fn run(mut client: Client, shared: Rc<Shared>, place: usize) -> Result
         client.connecting = Duration::ZERO;
         let result = step::run(&mut client, &shared, number, &mut own).await;
         let since = begun.saturating_sub(shared.begun);
+        shared.ended.set(shared.ended.get() + 1);
         match result {
             Ok(worth) => {
                 let took = clock.monotonic().saturating_sub(begun);

@@ -39,6 +39,8 @@ pub struct Driver {
     pub pace: Pace,
     /// Number of their first operation.
     pub first: u64,
+    /// Operations of the current workload, or of its preparation, that ended so far.
+    pub ended: Rc<Cell<u64>>,
     /// Tells people what is done and what fails.
     pub tell: fn(&str),
     /// The number of blobs of each set that exist, by the set's name.
@@ -66,6 +68,7 @@ impl Driver {
             pool: Rc::new(pool),
             pace: Pace::default(),
             first: 0,
+            ended: Rc::default(),
             tell: |_| {},
             made: RefCell::default(),
             prepared: Cell::default(),
@@ -172,6 +175,7 @@ impl Driver {
         let clock = &self.way.env.clock;
         let unix_ms = || u64::try_from(clock.now().since_unix().as_millis()).unwrap_or(u64::MAX);
         let began_unix_ms = unix_ms();
+        self.ended.set(0);
         let shared = Rc::new(Shared {
             workload,
             pool: Rc::clone(&self.pool),
@@ -180,6 +184,7 @@ impl Driver {
             next: Cell::new(first),
             begun: clock.monotonic(),
             tally: RefCell::new(Tally::new()?),
+            ended: Rc::clone(&self.ended),
             tell: self.tell,
         });
         let run = |place| connection::run(self.client(), Rc::clone(&shared), place);

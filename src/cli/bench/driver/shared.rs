@@ -49,6 +49,8 @@ pub struct Shared {
     pub begun: Duration,
     /// What was done.
     pub tally: RefCell<Tally>,
+    /// Operations that ended so far, for who shows it meanwhile.
+    pub ended: Rc<Cell<u64>>,
     /// Tells people of a failure.
     pub tell: fn(&str),
 }
