@@ -1,14 +1,12 @@
 //! The load driver: measures what a workload costs a server, on any endpoint, in the same way.
 //!
-//! Main path: `args` (command line) → `workloads` (the table) → `run` (prepare, distribute,
-//! measure) → `connection` (operations in order, at a pace) → `step` (one operation; `churn`
-//! compares with earlier ones) → `client` (one socket) → `target` (the request in the dialect) →
-//! `signing`. `tally` counts, `procstat` reads CPU and memory of the server, `syncs` reads its
-//! count of disk syncs, `hold` waits for a profiler, `report` prints.
+//! Main path: `args` (command line) → `workloads` (the table) → `run` (prepare, measure) → the
+//! driver, which `blockyard bench` has too (`src/cli/bench/driver`). `procstat` reads CPU and
+//! memory of the server, `syncs` its count of disk syncs, `hold` waits for a profiler, `report`
+//! prints.
 //!
 //! Invariants: CPU time is divided by completed operations, never by time; every answer is
-//! verified, and wrong bytes count as errors; the driver shares only third-party crates with the
-//! server, so it checks independently.
+//! verified, and wrong bytes count as errors.
 //!
 //! It does not start or compare servers: `benches/compare` does.
 //!
@@ -21,49 +19,46 @@
     clippy::disallowed_methods,
     reason = "a client outside of the server: it measures real time and reads /proc"
 )]
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "numbers drawn below small bounds on 64-bit machines"
-)]
 
 mod args;
-mod call;
-mod churn;
-mod client;
-mod connection;
-mod data;
 mod hold;
 mod procstat;
 mod report;
 mod run;
-mod signing;
-mod step;
 mod syncs;
-mod tally;
-mod target;
 mod workloads;
 
 use std::io::Read;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use blockyard::auth::AccountKeys;
+use blockyard::cli::bench::driver::client::Way;
+use blockyard::cli::bench::driver::data::Pool;
+use blockyard::cli::bench::driver::run::Driver;
+use blockyard::cli::bench::driver::shared::Pace;
+use blockyard::cli::bench::driver::signing::shared_key::SharedKey;
+use blockyard::cli::bench::driver::signing::sigv4::SigV4;
+use blockyard::cli::bench::driver::target::Dialect;
+use blockyard::cli::bench::driver::target::Target;
+use blockyard::cli::bench::driver::workload::Kind;
+use blockyard::cli::bench::driver::workload::Workload;
+use blockyard::env::Env;
+use blockyard::env::OsClock;
+use blockyard::env::OsRand;
+use blockyard::env::Tasks;
 use clap::Parser;
+use http::Uri;
 use tokio::runtime::Builder;
-use tokio::task::LocalSet;
 
 use crate::args::Args;
 use crate::args::Protocol;
-use crate::connection::Pace;
-use crate::run::Driver;
-use crate::signing::shared_key::SharedKey;
-use crate::signing::sigv4::SigV4;
-use crate::target::Dialect;
-use crate::target::Target;
-use crate::workloads::Kind;
-use crate::workloads::Workload;
+use crate::run::Measured;
+
+/// Largest body of any workload.
+const LARGEST: usize = 16 << 20;
 
 fn main() -> ExitCode {
     let args = Args::parse();
@@ -79,7 +74,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    match LocalSet::new().block_on(&runtime, drive(args)) {
+    match runtime.block_on(drive(args)) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(errors) => {
             eprintln!("{errors} operations failed");
@@ -96,18 +91,12 @@ fn main() -> ExitCode {
 async fn drive(args: Args) -> Result<u64, String> {
     let workloads = chosen(&args)?;
     let pace = pace(&args)?;
-    let dialect = match args.protocol {
-        Protocol::Azure => Dialect::Azure(SharedKey::new(&args.account, &args.key)?),
-        Protocol::S3 => {
-            Dialect::S3(SigV4 { access_key: args.account, secret: args.key, region: args.region })
-        }
-    };
-    let target = Target::new(&args.endpoint, &args.container, dialect)?;
-    let mut driver = Driver::new(target, args.pid, args.metrics);
-    driver.wait = Duration::from_secs(args.wait);
+    let mut driver = driver(&args)?;
     driver.pace = pace;
     driver.first = args.first;
-    driver.hold = args.hold;
+    driver.tell = |text| eprintln!("  {text}");
+    let (pid, metrics, hold) = (args.pid, args.metrics, args.hold);
+    let measured = Measured { driver, pid, metrics, wait: Duration::from_secs(args.wait), hold };
     let mut rows = Vec::new();
     let mut errors = 0;
     for (i, workload) in workloads.iter().enumerate() {
@@ -118,10 +107,10 @@ async fn drive(args: Args) -> Result<u64, String> {
             None => format!("{} operations", workload.ops),
         };
         eprintln!("[{place}/{all}] {}: {length}, {} at once", workload.name, workload.concurrency);
-        let figures = driver.run(workload).await?;
+        let figures = measured.run(workload).await?;
         let line = serde_json::to_string(&figures).map_err(|e| e.to_string())?;
         println!("{line}");
-        errors += figures.errors;
+        errors += figures.achieved.errors;
         rows.push(figures.row());
     }
     eprintln!("{}", report::HEAD);
@@ -131,9 +120,37 @@ async fn drive(args: Args) -> Result<u64, String> {
     Ok(errors)
 }
 
+/// The driver of the endpoint.
+fn driver(args: &Args) -> Result<Driver, String> {
+    let endpoint = &args.endpoint;
+    let uri: Uri = endpoint.parse().map_err(|e| format!("{endpoint}: {e}"))?;
+    if uri.scheme_str() != Some("http") {
+        return Err(format!("{endpoint}: only http:// is driven"));
+    }
+    let authority = uri.authority().ok_or_else(|| format!("{endpoint}: no host"))?;
+    let (host, port) = (authority.host().trim_matches(['[', ']']), authority.port_u16());
+    let (account, key) = (args.account.clone(), args.key.clone());
+    let dialect = match args.protocol {
+        Protocol::Azure => {
+            let keys = AccountKeys::of_any_length(&[key]).map_err(|e| e.to_string())?;
+            Dialect::Azure(SharedKey::new(account, keys))
+        }
+        Protocol::S3 => {
+            let region = args.region.clone();
+            Dialect::S3(SigV4 { access_key: account, secret: key, token: None, region })
+        }
+    };
+    let clock = Arc::new(OsClock::new());
+    let env = Env { clock, rand: Arc::new(OsRand), tasks: Tasks::new() };
+    let way = Way { env, host: host.to_owned(), port: port.unwrap_or(80), tls: None };
+    let mut target = Target::new(authority.as_str(), uri.path(), &args.container, dialect);
+    target.crc64 = true;
+    Ok(Driver::new(way, target, Pool::new(LARGEST)))
+}
+
 /// When workloads end, and their rate.
 fn pace(args: &Args) -> Result<Pace, String> {
-    let mut pace = Pace { rate: args.rate, each_second: args.each_second, ..Pace::counted() };
+    let mut pace = Pace { rate: args.rate, each_second: args.each_second, ..Pace::default() };
     if pace.rate.is_some_and(|rate| !(rate > 0.0 && rate.is_finite())) {
         return Err("--rate must be above 0".to_owned());
     }
@@ -141,8 +158,8 @@ fn pace(args: &Args) -> Result<Pace, String> {
         pace.time = Some(Duration::try_from_secs_f64(seconds).map_err(|e| e.to_string())?);
     }
     if args.until_closed {
-        let closed = Arc::new(AtomicBool::new(false));
-        pace.closed = Some(Arc::clone(&closed));
+        pace.endless = true;
+        let closed = Arc::clone(&pace.stop);
         std::thread::spawn(move || {
             let mut some = [0; 64];
             while std::io::stdin().read(&mut some).is_ok_and(|length| length > 0) {}

@@ -1,14 +1,13 @@
 //! The figures of one workload, as a JSON line and as a table row.
 
-use std::collections::BTreeMap;
-
+use blockyard::cli::bench::driver::tally::Achieved;
+use blockyard::cli::bench::driver::tally::Latencies;
+use blockyard::cli::bench::driver::tally::Second;
+use blockyard::cli::bench::driver::tally::Tally;
+use blockyard::cli::bench::driver::workload::Workload;
 use serde::Serialize;
 
 use crate::procstat::Usage;
-use crate::tally::Latencies;
-use crate::tally::Second;
-use crate::tally::Tally;
-use crate::workloads::Workload;
 
 /// All figures of one workload.
 #[derive(Debug, Serialize)]
@@ -17,28 +16,15 @@ pub(crate) struct Figures {
     pub(crate) workload: &'static str,
     /// What `units` counts.
     pub(crate) unit: &'static str,
-    /// Operations done.
-    pub(crate) ops: u64,
-    /// Operations that failed.
-    pub(crate) errors: u64,
+    /// Operations, rates and latencies.
+    #[serde(flatten)]
+    pub(crate) achieved: Achieved,
     /// Completed units, by which CPU time is divided.
     pub(crate) units: f64,
     /// Connections.
     pub(crate) concurrency: usize,
     /// Connections opened again because the server closed them.
     pub(crate) reconnects: u64,
-    /// From the first request to the last answer.
-    pub(crate) seconds: f64,
-    /// Operations per second.
-    pub(crate) ops_per_second: f64,
-    /// Latency of one operation, microseconds.
-    pub(crate) p50_us: u64,
-    /// Latency of one operation, microseconds.
-    pub(crate) p90_us: u64,
-    /// Latency of one operation, microseconds.
-    pub(crate) p99_us: u64,
-    /// Latency of one operation, microseconds.
-    pub(crate) max_us: u64,
     /// What the server's processes used.
     pub(crate) server: Option<Server>,
     /// Disk syncs per operation by the server's own count.
@@ -49,8 +35,6 @@ pub(crate) struct Figures {
     pub(crate) ended_unix_ms: u64,
     /// Number of the first operation that was not done.
     pub(crate) next: u64,
-    /// Failures by reason.
-    pub(crate) failures: BTreeMap<String, u64>,
     /// How long opening connections took.
     pub(crate) connecting: Quantiles,
     /// Figures by the second in which operations began, if requested.
@@ -143,27 +127,15 @@ impl Figures {
         Self {
             workload: workload.name,
             unit: workload.unit.word(),
-            ops: tally.ops,
-            errors: tally.errors,
+            achieved: tally.achieved(),
             units: tally.units,
             concurrency: workload.concurrency,
             reconnects: tally.connects.saturating_sub(workload.concurrency as u64),
-            seconds: tally.seconds,
-            ops_per_second: if tally.seconds > 0.0 {
-                tally.ops as f64 / tally.seconds
-            } else {
-                0.0
-            },
-            p50_us: tally.latencies.value_at_quantile(0.5),
-            p90_us: tally.latencies.value_at_quantile(0.9),
-            p99_us: tally.latencies.value_at_quantile(0.99),
-            max_us: tally.latencies.max(),
             server: None,
             syncs_per_op: None,
             began_unix_ms: tally.began_unix_ms,
             ended_unix_ms: tally.ended_unix_ms,
             next: tally.next,
-            failures: tally.failures.clone(),
             connecting: (&tally.connecting).into(),
             each_second: tally.each_second.iter().map(EachSecond::from).collect(),
         }
@@ -183,13 +155,13 @@ impl Figures {
         format!(
             "{:<10} {:>8} {:>4} {:>6} {:>9.0} {:>9} {:>9} {:>9} {:>10} /{:<4} {:>8} {:>10} {:>8}",
             self.workload,
-            self.ops,
+            self.achieved.ops,
             self.concurrency,
-            self.errors,
-            self.ops_per_second,
-            self.p50_us,
-            self.p99_us,
-            self.max_us,
+            self.achieved.errors,
+            self.achieved.ops_per_second,
+            self.achieved.p50_us,
+            self.achieved.p99_us,
+            self.achieved.max_us,
             cpu,
             self.unit,
             rss,

@@ -1,112 +1,74 @@
-//! Runs one workload: prepares its blobs, distributes the operations over the connections, takes
-//! the figures.
+//! Runs one workload: prepares its blobs, has the driver execute it, takes the server's figures.
 
-use std::cell::Cell;
-use std::cell::RefCell;
-use std::collections::HashMap;
-use std::collections::VecDeque;
-use std::rc::Rc;
 use std::time::Duration;
-use std::time::Instant;
-use std::time::SystemTime;
-use std::time::UNIX_EPOCH;
 
-use tokio::task::JoinSet;
+use blockyard::cli::bench::driver::call::Call;
+use blockyard::cli::bench::driver::data::name;
+use blockyard::cli::bench::driver::run::Driver;
+use blockyard::cli::bench::driver::tally::Tally;
+use blockyard::cli::bench::driver::workload::Kind;
+use blockyard::cli::bench::driver::workload::Set;
+use blockyard::cli::bench::driver::workload::Workload;
 
-use crate::call::Call;
-use crate::client::Client;
-use crate::connection;
-use crate::connection::Pace;
-use crate::connection::Shared;
-use crate::data::Pool;
-use crate::data::name;
 use crate::hold::Moment;
 use crate::hold::hold;
 use crate::procstat;
 use crate::report::Figures;
 use crate::report::Server;
 use crate::syncs;
-use crate::tally::Tally;
-use crate::target::Target;
-use crate::workloads::Kind;
-use crate::workloads::Set;
-use crate::workloads::Unit;
 use crate::workloads::WARM;
-use crate::workloads::Workload;
 
 /// The pause before figures are taken: deferred work of a server (write-back, compaction) belongs
 /// to the operations that caused it.
 const SETTLE: Duration = Duration::from_millis(500);
 
-/// Connections that prepare a set.
-const PREPARERS: usize = 16;
-
-/// The driver of one endpoint.
+/// The driver, and what is read of the server's process.
 #[derive(Debug)]
-pub(crate) struct Driver {
-    /// Endpoint and container.
-    pub(crate) target: Rc<Target>,
-    /// Bodies.
-    pub(crate) pool: Rc<Pool>,
+pub(crate) struct Measured {
+    /// The driver.
+    pub(crate) driver: Driver,
     /// Process id of the server.
     pub(crate) pid: Option<u32>,
     /// Prometheus page of the server.
     pub(crate) metrics: Option<String>,
     /// Longest wait of `ready`.
     pub(crate) wait: Duration,
-    /// When measured workloads end, and their rate.
-    pub(crate) pace: Pace,
-    /// Number of their first operation.
-    pub(crate) first: u64,
     /// Whether it waits for its caller before and after the measured part.
     pub(crate) hold: bool,
-    /// The number of blobs of each set that exist, by the set's name.
-    made: RefCell<HashMap<&'static str, u64>>,
 }
 
-impl Driver {
-    /// A driver that has not made any blob yet.
-    pub(crate) fn new(target: Target, pid: Option<u32>, metrics: Option<String>) -> Self {
-        Self {
-            target: Rc::new(target),
-            pool: Rc::new(Pool::new()),
-            pid,
-            metrics,
-            wait: Duration::from_secs(120),
-            pace: Pace::counted(),
-            first: 0,
-            hold: false,
-            made: RefCell::default(),
-        }
-    }
-
+impl Measured {
     /// Prepares and runs `workload`.
     ///
     /// # Errors
     /// The preparation failed. Failures of measured operations are in the figures.
     pub(crate) async fn run(&self, workload: &Workload) -> Result<Figures, String> {
         match workload.kind {
-            Kind::Idle => tokio::time::sleep(SETTLE).await,
+            Kind::Idle => self.driver.way.env.clock.sleep(SETTLE).await,
             Kind::Ready(set) => return self.ready(workload, set).await,
-            Kind::Put(_) | Kind::PutSigned(_) | Kind::Blocks(..) => self.prepare(WARM, 0).await?,
-            Kind::Churn => self.container().await?,
             Kind::Audit(_) | Kind::Pages(..) => {}
-            Kind::Get(set)
-            | Kind::Range(set, _)
-            | Kind::Head(set)
-            | Kind::Delete(set)
-            | Kind::List(set, _) => self.prepare(set, workload.ops).await?,
-            Kind::Mixed(read, written) => {
-                self.prepare(read, workload.ops).await?;
-                self.prepare(written, workload.ops).await?;
-            }
+            Kind::Put(_)
+            | Kind::PutSigned(_)
+            | Kind::Blocks(..)
+            | Kind::Churn
+            | Kind::Get(_)
+            | Kind::Range(..)
+            | Kind::Head(_)
+            | Kind::Delete(_)
+            | Kind::List(..)
+            | Kind::Mixed(..) => self.driver.container().await?,
         }
+        if matches!(workload.kind, Kind::Put(_) | Kind::PutSigned(_) | Kind::Blocks(..)) {
+            self.driver.prepare(WARM, 0).await?;
+        }
+        self.driver.prepare_for(workload).await?;
         self.measure(workload).await
     }
 
     async fn measure(&self, workload: &Workload) -> Result<Figures, String> {
+        let clock = &self.driver.way.env.clock;
         // Otherwise work of the server for the preparation would be counted here.
-        tokio::time::sleep(SETTLE).await;
+        clock.sleep(SETTLE).await;
         if let Some(pid) = self.pid {
             procstat::forget_peak(pid);
         }
@@ -118,9 +80,9 @@ impl Driver {
         let tally = if matches!(workload.kind, Kind::Idle) {
             Tally::one()?
         } else {
-            self.spread(*workload, self.first, self.pace.clone()).await?
+            self.driver.measure(*workload, self.driver.pace.clone()).await?
         };
-        tokio::time::sleep(SETTLE).await;
+        clock.sleep(SETTLE).await;
         if self.hold {
             hold(workload.name, Moment::End)?;
         }
@@ -143,94 +105,28 @@ impl Driver {
         }
     }
 
-    async fn container(&self) -> Result<(), String> {
-        Client::new(Rc::clone(&self.target)).call(&Call::CreateContainer).await.map(|_| ())
-    }
-
-    /// Writes the blobs of `set` that do not exist yet.
-    async fn prepare(&self, set: Set, ops: u64) -> Result<(), String> {
-        self.container().await?;
-        let count = if set.count == 0 { ops } else { set.count };
-        let had = self.made.borrow().get(set.name).copied().unwrap_or(0);
-        if had < count {
-            eprintln!("  preparing {} blobs of {} bytes", count - had, set.size);
-            let put = Workload {
-                name: "prepare",
-                kind: Kind::Put(set),
-                ops: count,
-                concurrency: PREPARERS,
-                unit: Unit::Op,
-            };
-            let tally = self.spread(put, had, Pace::counted()).await?;
-            if tally.errors > 0 {
-                return Err(format!("{} blobs of {} could not be written", tally.errors, set.name));
-            }
-        }
-        // Blobs that a workload deletes must be written again for the next one.
-        let kept = if set.count == 0 { 0 } else { count };
-        self.made.borrow_mut().insert(set.name, kept);
-        Ok(())
-    }
-
-    /// Executes operations `first..ops` over all connections, or with another pace.
-    async fn spread(&self, workload: Workload, first: u64, pace: Pace) -> Result<Tally, String> {
-        let mut deletable = VecDeque::new();
-        if let Kind::Mixed(_, written) = workload.kind {
-            deletable.extend(0..written.count);
-            // Deleted blobs must be written again for the next run.
-            self.made.borrow_mut().insert(written.name, 0);
-        }
-        let began_unix_ms = unix_ms()?;
-        let shared = Rc::new(Shared {
-            workload,
-            pool: Rc::clone(&self.pool),
-            deletable: RefCell::new(deletable),
-            pace,
-            next: Cell::new(first),
-            begun: Instant::now(),
-            tally: RefCell::new(Tally::new()?),
-        });
-        let mut connections = JoinSet::new();
-        for place in 0..workload.concurrency {
-            let client = Client::new(Rc::clone(&self.target));
-            connections.spawn_local(connection::run(client, Rc::clone(&shared), place));
-        }
-        while let Some(one) = connections.join_next().await {
-            one.map_err(|e| e.to_string())??;
-        }
-        let mut total = shared.tally.replace(Tally::new()?);
-        total.seconds = shared.begun.elapsed().as_secs_f64();
-        total.began_unix_ms = began_unix_ms;
-        total.ended_unix_ms = unix_ms()?;
-        total.next = shared.next.get();
-        Ok(total)
-    }
-
     /// Requests the first blob of `set` every few milliseconds until the server serves it.
     async fn ready(&self, workload: &Workload, set: Set) -> Result<Figures, String> {
-        let begun = Instant::now();
+        let (driver, clock) = (&self.driver, &self.driver.way.env.clock);
+        let begun = clock.monotonic();
         let call =
-            Call::Get { name: name(set, 0), from: None, expect: self.pool.body(0, set.size) };
-        let mut client = Client::new(Rc::clone(&self.target));
+            Call::Get { name: name(set, 0), from: None, expect: driver.pool.body(0, set.size) };
+        let mut client = driver.client();
         while let Err(error) = client.call(&call).await {
             // A 404 also shows that the server serves. `audit` checks whether the blob should
             // exist.
             if error.starts_with("404") {
                 break;
             }
-            if begun.elapsed() > self.wait {
+            if clock.monotonic().saturating_sub(begun) > self.wait {
                 return Err(format!("not serving after {:?}: {error}", self.wait));
             }
-            tokio::time::sleep(Duration::from_millis(2)).await;
+            clock.sleep(Duration::from_millis(2)).await;
         }
         let mut tally = Tally { connects: 1, ..Tally::one()? };
-        tally.seconds = begun.elapsed().as_secs_f64();
-        tally.ended_unix_ms = unix_ms()?;
+        tally.seconds = clock.monotonic().saturating_sub(begun).as_secs_f64();
+        let now = clock.now().since_unix().as_millis();
+        tally.ended_unix_ms = u64::try_from(now).map_err(|e| e.to_string())?;
         Ok(Figures::new(workload, &tally))
     }
-}
-
-fn unix_ms() -> Result<u64, String> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|e| e.to_string())?;
-    u64::try_from(now.as_millis()).map_err(|e| e.to_string())
 }

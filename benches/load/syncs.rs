@@ -34,7 +34,7 @@ async fn fetch(url: &str) -> Result<String, String> {
     let stream = TcpStream::connect(authority).await.map_err(|e| format!("{url}: {e}"))?;
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|e| format!("{url}: {e}"))?;
-    tokio::task::spawn_local(connection);
+    tokio::spawn(connection);
     let path = uri.path_and_query().map_or("/", |p| p.as_str());
     let request = Request::get(path)
         .header(HOST, authority)

@@ -1,103 +1,13 @@
-//! The workloads: their operations, the number of operations, and the number of connections.
+//! The table of workloads.
+
+use blockyard::cli::bench::driver::workload::Kind;
+use blockyard::cli::bench::driver::workload::Order;
+use blockyard::cli::bench::driver::workload::Set;
+use blockyard::cli::bench::driver::workload::Unit;
+use blockyard::cli::bench::driver::workload::Workload;
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
-
-/// A set of blobs that a workload needs before it begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Set {
-    /// First part of the names.
-    pub(crate) name: &'static str,
-    /// Blobs in it; 0 means one for each operation of the workload.
-    pub(crate) count: u64,
-    /// Bytes of each.
-    pub(crate) size: usize,
-    /// How numbers are written in the names.
-    pub(crate) order: Order,
-}
-
-/// How a blob's number is written in its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Order {
-    /// Eight digits.
-    Counted,
-    /// Sixteen digits: every new name is above all older ones.
-    Growing,
-    /// Sixteen digits in no order.
-    Scattered,
-    /// Between the names of `Counted` with the same number and the next one.
-    Between,
-}
-
-/// What one operation does.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Kind {
-    /// Writes a new blob of a set.
-    Put(Set),
-    /// The same, with the SHA-256 of the body in the signature where the protocol has it (S3).
-    PutSigned(Set),
-    /// Reads a whole blob of a set, drawn at random.
-    Get(Set),
-    /// Reads `length` bytes of a blob of a set, at a random multiple of it.
-    Range(Set, usize),
-    /// Reads the properties of a blob of a set, drawn at random.
-    Head(Set),
-    /// Deletes the next blob of a set.
-    Delete(Set),
-    /// Lists the next page of a set, from the front again after the last page.
-    List(Set, u32),
-    /// The same, of a set that an earlier run has written.
-    Pages(Set, u32),
-    /// 45 % reads and 30 % properties of the first set, 15 % writes and 10 % deletes of the second.
-    Mixed(Set, Set),
-    /// Stages this many blocks of this size as a new blob and commits it.
-    Blocks(u32, usize),
-    /// Measures the memory of an idle server.
-    Idle,
-    /// Reads every blob of a set once. Blobs that a crash has lost are errors.
-    Audit(Set),
-    /// Each connection writes, reads, deletes and lists its own names, and verifies their content.
-    Churn,
-    /// Waits until the first blob of a set can be read: how long a restart takes.
-    Ready(Set),
-}
-
-/// The unit by which CPU time is divided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unit {
-    /// Operations.
-    Op,
-    /// Names listed.
-    Key,
-    /// MiB of bodies.
-    MiB,
-}
-
-impl Unit {
-    /// Its name in tables.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Op => "op",
-            Self::Key => "key",
-            Self::MiB => "MiB",
-        }
-    }
-}
-
-/// One workload with its settings.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Workload {
-    /// Name on the command line and in reports.
-    pub(crate) name: &'static str,
-    /// What one operation does.
-    pub(crate) kind: Kind,
-    /// Operations of a full run.
-    pub(crate) ops: u64,
-    /// Connections, each with one request at a time.
-    pub(crate) concurrency: usize,
-    /// The unit by which CPU time is divided.
-    pub(crate) unit: Unit,
-}
 
 const fn set(name: &'static str, count: u64, size: usize) -> Set {
     Set { name, count, size, order: Order::Counted }
@@ -124,7 +34,7 @@ const FILL: Set = set("fill", 0, 64);
 /// Blobs that are written and deleted between those of `FILL`.
 const GONE: Set = Set { name: "fill", count: 0, size: 64, order: Order::Between };
 /// The set of blobs that are written in blocks.
-pub(crate) const BLOCKS: Set = set("blocks", 0, 0);
+const BLOCKS: Set = set("blocks", 0, 8 * MIB);
 /// The blobs that a burst of readers reads.
 const SHARDS: Set = set("step-0900", 2_000, 4 * KIB);
 /// The blobs that a burst of writers writes.
@@ -145,8 +55,8 @@ pub(crate) const ALL: [Workload; 27] = [
     row("list4k", Kind::List(BODIES, 1_000), 400, 4, Unit::Key),
     row("mixed", Kind::Mixed(SMALL, set("mixed", 400, 4 * KIB)), 20_000, 16, Unit::Op),
     row("put1m", Kind::Put(set("put1m", 0, MIB)), 400, 4, Unit::MiB),
-    row("block8m", Kind::Blocks(16, 8 * MIB), 12, 4, Unit::MiB),
-    row("part8m", Kind::Blocks(16, 8 * MIB), 16, 16, Unit::MiB),
+    row("block8m", Kind::Blocks(BLOCKS, 16), 12, 4, Unit::MiB),
+    row("part8m", Kind::Blocks(BLOCKS, 16), 16, 16, Unit::MiB),
     row("get1m", Kind::Get(MEGA), 1_000, 4, Unit::MiB),
     row("get16m", Kind::Get(HUGE), 100, 4, Unit::MiB),
     row("range64k", Kind::Range(HUGE, 64 * KIB), 10_000, 16, Unit::Op),

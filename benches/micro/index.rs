@@ -126,6 +126,7 @@ impl Index {
             prefix: "small/".to_owned(),
             delimiter: None,
             start_from: None,
+            end_before: None,
             from: None,
             limit: PAGE,
             weight_max: PAGE_WEIGHT_MAX,

@@ -7,6 +7,7 @@ use super::account::args::AccountCommand;
 use super::azurite::args::AzuriteArgs;
 use super::backup::BackupArgs;
 use super::backup::RestoreArgs;
+use super::bench::BenchArgs;
 use super::check::CheckArgs;
 use super::completions::CompletionsArgs;
 use super::console::ConsoleArgs;
@@ -19,6 +20,7 @@ use super::files::rm::RmArgs;
 use super::files::stat::StatArgs;
 use super::health::HealthArgs;
 use super::key::KeyCommand;
+use super::keygen::KeygenArgs;
 use super::man::ManArgs;
 use super::partitions::args::PartitionsCommand;
 use super::sas::args::SasArgs;
@@ -52,7 +54,7 @@ pub enum Command {
     /// code 0: no damage, 1: damage, 2: the check could not run
     Check(CheckArgs),
     /// Print a new random account key
-    Keygen,
+    Keygen(KeygenArgs),
     /// Print a URL with a shared access signature for an account, container or blob; needs no
     /// running server
     Sas(Box<SasArgs>),
@@ -66,6 +68,8 @@ pub enum Command {
     Cat(Box<CatArgs>),
     /// Show the properties, metadata and tags of blobs and containers
     Stat(Box<StatArgs>),
+    /// Measure a blob or S3 service: operations a second, latencies, errors. Removes what it wrote
+    Bench(Box<BenchArgs>),
     /// Ask a running node whether it can serve: exit code 0 yes, 1 no
     Health(HealthArgs),
     /// Show on one screen how a running node is: load, disks, partitions, warnings

@@ -4,6 +4,7 @@
 use std::io;
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::io::AsyncReadExt;
 use tokio::io::AsyncWriteExt;
 
@@ -21,6 +22,9 @@ const ANSWER_BYTES_MAX: u64 = 64 * 1024;
 /// Arguments of `health`.
 #[derive(clap::Args, Debug)]
 pub struct HealthArgs {
+    /// Print a JSON object: ready, and error if there is no answer
+    #[arg(long)]
+    pub json: bool,
     /// The node.
     #[command(flatten)]
     pub place: AdminPlaceArgs,
@@ -33,13 +37,17 @@ pub struct HealthArgs {
 pub(super) fn run(args: &HealthArgs) -> Result<i32, CliError> {
     let address = &args.place.admin_listen;
     let asked = async { is_ready(&AdminPlace::new(&args.place)?).await };
-    let (code, answer) = match block_on(asked)? {
-        Ok(true) => (0, "ready".to_owned()),
-        Ok(false) => (1, "not ready".to_owned()),
-        Err(error) => (1, format!("no answer from {address}: {error}")),
+    let (ready, error) = match block_on(asked)? {
+        Ok(ready) => (ready, None),
+        Err(error) => (false, Some(format!("no answer from {address}: {error}"))),
+    };
+    let answer = match (args.json, error) {
+        (true, error) => json!({ "ready": ready, "error": error }).to_string(),
+        (false, Some(error)) => error,
+        (false, None) => if ready { "ready" } else { "not ready" }.to_owned(),
     };
     print(&format!("{answer}\n"))?;
-    Ok(code)
+    Ok(i32::from(!ready))
 }
 
 /// Whether `/readyz` at `place` answers 200.

@@ -12,7 +12,9 @@
 //!   `fault.rs` send requests to the admin listener of a running node through `admin/`. `health.rs`
 //!   asks it whether it serves, `status.rs` how it is.
 //! - `files/` lists, copies and deletes blobs of this or another blob service.
+//! - `bench/` measures a blob or S3 service; its load driver is also that of `benches/load`.
 //! - `sas.rs` makes shared access signatures and needs no node.
+//! - `keygen.rs` prints a new account key.
 //! - `completions.rs` and `man.rs` describe the command line itself, for shells and for `man`.
 //!
 //! `error.rs` has the errors of commands and their exit codes. `output.rs` prints; `runtime.rs` has
@@ -27,6 +29,7 @@ mod admin;
 mod args;
 mod azurite;
 mod backup;
+pub mod bench;
 mod check;
 mod completions;
 mod console;
@@ -36,6 +39,7 @@ mod fault;
 mod files;
 mod health;
 mod key;
+mod keygen;
 mod man;
 mod output;
 mod partitions;

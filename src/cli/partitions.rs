@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::admin::Made;
 use crate::admin::MapView;
+use crate::admin::PartitionView;
 use crate::env::Signals;
 use crate::env::terminal_size;
 use crate::node::config::Size;
@@ -18,7 +19,9 @@ use super::admin::args::AdminArgs;
 use super::admin::client::AdminClient;
 use super::admin::client::ClientError;
 use super::error::CliError;
+use super::output::on_terminal;
 use super::output::print;
+use super::output::row;
 
 pub(super) mod args;
 mod watch;
@@ -48,7 +51,11 @@ pub(super) async fn partitions(command: &PartitionsCommand) -> Result<(), CliErr
         PartitionsCommand::List(args) => {
             let client = AdminClient::new(&args.admin)?;
             let answer = client.call(Method::GET, PATH, None).await?;
-            if args.json { print(&format!("{answer}\n")) } else { print(&table(&read(answer)?)) }
+            if args.json {
+                print(&format!("{answer}\n"))
+            } else {
+                print(&table(&read(answer)?, on_terminal()))
+            }
         }
         PartitionsCommand::Split(args) => {
             let body = json!({ "at": args.at, "partition": args.partition, "ways": args.ways });
@@ -115,62 +122,67 @@ fn outcome(made: &Made) -> String {
     format!("{what}\npartitions {}\n", ids.join(" "))
 }
 
+/// The columns of `list`.
+const COLUMNS: [(&str, usize); 14] = [
+    ("id", 8),
+    ("host", 4),
+    ("epoch", 6),
+    ("reads", 11),
+    ("writes", 11),
+    ("lists", 9),
+    ("cpu", 9),
+    ("waits", 9),
+    ("logged", 9),
+    ("rows", 12),
+    ("runs", 10),
+    ("memtable", 10),
+    ("log", 4),
+    ("from", 0),
+];
+
 /// All partitions, as a table.
-fn table(look: &MapView) -> String {
-    let mut page = format!(
-        "{:>8} {:>4} {:>6} {:>11} {:>11} {:>9} {:>9} {:>9} {:>9} {:>12} {:>10} {:>10} {:>4}  from\n",
-        "id",
-        "host",
-        "epoch",
-        "reads",
-        "writes",
-        "lists",
-        "cpu",
-        "waits",
-        "logged",
-        "rows",
-        "runs",
-        "memtable",
-        "log"
-    );
+fn table(look: &MapView, on_terminal: bool) -> String {
+    let widths = COLUMNS.map(|(_, width)| width);
+    let mut page = row(on_terminal, &widths, &COLUMNS.map(|(name, _)| name.to_owned()));
     for partition in &look.partitions {
-        page += &format!(
-            "{:>8} {:>4} {:>6} {:>11} {:>11} {:>9} {:>9} {:>9} {:>9} {:>12} {:>10} {:>10} {:>4}  {}{}{}\n",
-            partition.id,
-            partition.host,
-            partition.epoch,
-            partition.reads,
-            partition.writes,
-            partition.lists,
-            time(partition.cpu_us),
-            time(partition.queue_age_us),
-            Size::new(partition.log_bytes).rounded(),
-            partition.rows,
-            Size::new(partition.run_bytes).rounded(),
-            Size::new(partition.memtable_bytes).rounded(),
-            partition.log_extents,
-            // A name may contain control characters, which a terminal must not get.
-            if partition.from.is_empty() {
-                "(the beginning)".to_owned()
-            } else {
-                partition.from.escape_debug().to_string()
-            },
-            partition.stripe.map_or_else(String::new, |stripe| format!(
-                "  stripe {} of {}",
-                stripe.number + 1,
-                stripe.of
-            )),
-            partition.stopped.as_ref().map_or_else(String::new, |why| format!(
-                "  takes no writes: {}",
-                why.escape_debug()
-            )),
-        );
+        page += &row(on_terminal, &widths, &cells(partition));
+    }
+    if !on_terminal {
+        return page;
     }
     let (count, hosts) = (look.partitions.len(), look.hosts);
     page + &format!(
         "{count} partitions on {hosts} hosts, {} changes since the start; counts since the host opened each\n",
         look.latest_change
     )
+}
+
+fn cells(partition: &PartitionView) -> [String; 14] {
+    // A name may contain control characters, which a terminal must not get.
+    let from = match partition.from.as_str() {
+        "" => "(the beginning)".to_owned(),
+        from => from.escape_debug().to_string(),
+    };
+    let stripe = partition.stripe.as_ref();
+    let stripe = stripe.map(|stripe| format!("  stripe {} of {}", stripe.number + 1, stripe.of));
+    let stopped = partition.stopped.as_ref();
+    let stopped = stopped.map(|why| format!("  takes no writes: {}", why.escape_debug()));
+    [
+        partition.id.to_string(),
+        partition.host.to_string(),
+        partition.epoch.to_string(),
+        partition.reads.to_string(),
+        partition.writes.to_string(),
+        partition.lists.to_string(),
+        time(partition.cpu_us),
+        time(partition.queue_age_us),
+        Size::new(partition.log_bytes).rounded(),
+        partition.rows.to_string(),
+        Size::new(partition.run_bytes).rounded(),
+        Size::new(partition.memtable_bytes).rounded(),
+        partition.log_extents.to_string(),
+        from + &stripe.unwrap_or_default() + &stopped.unwrap_or_default(),
+    ]
 }
 
 /// A duration in few digits.
@@ -268,7 +280,7 @@ mod tests {
             ..PartitionView::default()
         };
         let look = MapView { hosts: 2, partitions: vec![first, second], ..MapView::default() };
-        let text = table(&look);
+        let text = table(&look, true);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 4, "{text}");
         assert!(
@@ -277,6 +289,9 @@ mod tests {
         );
         assert!(lines[2].ends_with(r"photos/raw/a\u{1b}[31m  takes no writes: closing"), "{text}");
         assert!(lines[3].starts_with("2 partitions on 2 hosts"), "{text}");
+        let plain = table(&look, false);
+        let rows: Vec<Vec<&str>> = plain.lines().map(|line| line.split('\t').collect()).collect();
+        assert_eq!(rows.iter().map(Vec::len).collect::<Vec<_>>(), [14; 3], "{plain}");
     }
 
     #[test]
@@ -298,7 +313,7 @@ mod tests {
             log_bytes: 20_480,
             ..PartitionView::default()
         };
-        let text = table(&MapView { partitions: vec![partition], ..MapView::default() });
+        let text = table(&MapView { partitions: vec![partition], ..MapView::default() }, true);
         let columns = |line: usize| -> Vec<&str> {
             text.lines().nth(line).unwrap().split_whitespace().collect()
         };

@@ -2,14 +2,13 @@
 
 use clap::CommandFactory;
 
-use crate::admin::new_key;
-
 use super::account;
 use super::args::Cli;
 use super::args::Command;
 use super::azurite;
 use super::azurite::Services;
 use super::backup;
+use super::bench::bench;
 use super::check;
 use super::completions;
 use super::console;
@@ -23,8 +22,8 @@ use super::files::rm::rm;
 use super::files::stat::stat;
 use super::health;
 use super::key;
+use super::keygen;
 use super::man;
-use super::output::print;
 use super::partitions;
 use super::runtime::block_on;
 use super::sas;
@@ -44,13 +43,14 @@ pub fn run(cli: Cli) -> Result<i32, CliError> {
         Command::Azurite(args) => azurite::run(*args, Services::All),
         Command::AzuriteBlob(args) => azurite::run(*args, Services::Blob),
         Command::Check(args) => check::run(&args),
-        Command::Keygen => run_keygen(),
+        Command::Keygen(args) => keygen::run(&args),
         Command::Sas(args) => sas::run(&args),
         Command::Ls(args) => Ok(block_on(ls(&args))?.map(|()| 0)?),
         Command::Cp(args) => Ok(block_on(cp(&args))?.map(|()| 0)?),
         Command::Rm(args) => Ok(block_on(rm(&args))?.map(|()| 0)?),
         Command::Cat(args) => Ok(block_on(cat(&args))?.map(|()| 0)?),
         Command::Stat(args) => Ok(block_on(stat(&args))?.map(|()| 0)?),
+        Command::Bench(args) => block_on(bench(&args))?,
         Command::Health(args) => health::run(&args),
         Command::Status(args) => block_on(status::status(&args))?,
         Command::Account(command) => block_on(account::account(&command))?.map(|()| 0),
@@ -67,10 +67,4 @@ pub fn run(cli: Cli) -> Result<i32, CliError> {
         Command::Completions(args) => completions::run(&args, Cli::command()).map(|()| 0),
         Command::Man(args) => man::run(&args, Cli::command()).map(|()| 0),
     }
-}
-
-fn run_keygen() -> Result<i32, CliError> {
-    let key = new_key().map_err(|error| CliError::system("randomness", &error))?;
-    print(&format!("{key}\n"))?;
-    Ok(0)
 }

@@ -28,6 +28,10 @@ pub struct TraceArgs {
     /// Only this status, such as 404, or a class such as 5xx
     #[arg(long, value_name = "STATUS")]
     pub status: Option<String>,
+    /// Only the request with this id: its own (x-ms-request-id, x-amz-request-id), its client's, or
+    /// its trace's (traceparent)
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
     /// Only requests that took at least this many milliseconds
     #[arg(long, value_name = "MS")]
     pub slow_ms: Option<u32>,
@@ -49,6 +53,7 @@ pub(super) async fn trace(args: &TraceArgs) -> Result<(), CliError> {
         account: args.account.clone(),
         container: args.container.clone(),
         status: args.status.clone(),
+        id: args.id.clone(),
         slow_ms: args.slow_ms,
     };
     filter.check()?;
@@ -58,6 +63,7 @@ pub(super) async fn trace(args: &TraceArgs) -> Result<(), CliError> {
         ("account", filter.account),
         ("container", filter.container),
         ("status", filter.status),
+        ("id", filter.id),
         ("slow_ms", filter.slow_ms.map(|ms| ms.to_string())),
     ]);
     query.insert_str(0, "/admin/trace?");
@@ -86,17 +92,17 @@ fn shown(text: &str) -> String {
     let parts = [Some(&line.account), line.container.as_ref(), line.blob.as_ref()];
     let path: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
     let user = line.user.as_ref().map_or_else(String::new, |user| format!(" user {user}"));
+    let trace = line.trace_id.as_ref().map_or_else(String::new, |id| format!(" trace {id}"));
     let fault = line.fault.as_ref().map_or_else(String::new, |kind| format!(" FAULT {kind}"));
     format!(
-        "{} {:3} {:7} {:24} {:9.3} ms (admission {:.3}, body {:.3})  in {:<9} out {:<9} {}  {} {} {} \
-         from {}{user}{fault}\n",
+        "{} {:3} {:7} {:24} {:9.3} ms ({})  in {:<9} out {:<9} {}  {} {} {} \
+         from {}{user}{trace}{fault}\n",
         line.time.get(11..23).unwrap_or(&line.time),
         line.status,
         line.method,
         line.operation,
         line.ms,
-        line.admission_ms.unwrap_or(0.0),
-        line.body_ms,
+        stages(&line),
         line.bytes_in,
         line.bytes_out,
         // A name may contain control characters, which a terminal must not get.
@@ -106,6 +112,18 @@ fn shown(text: &str) -> String {
         line.client_request_id.as_deref().unwrap_or("-").escape_debug(),
         line.client,
     )
+}
+
+/// Where a request waited.
+fn stages(line: &TraceLine) -> String {
+    let stages = [
+        ("admission", line.admission_ms.unwrap_or(0.0)),
+        ("body", line.body_ms),
+        ("index", line.index_ms),
+        ("journal", line.journal_ms),
+        ("read", line.read_ms),
+    ];
+    stages.map(|(name, ms)| format!("{name} {ms:.3}")).join(", ")
 }
 
 #[cfg(test)]
@@ -120,12 +138,14 @@ mod tests {
             "container": "c", "blob": "a\u{1b}[31m\nb", "status": 503, "code": "ServerBusy", "ms": 1.25,
             "bytes_in": 7, "bytes_out": 9, "client": "127.0.0.1:1", "client_request_id": null,
             "request_id": "r", "scheme": "http", "fault": "busy", "admission_ms": 0.25, "body_ms": 0.5,
+            "index_ms": 0.125, "journal_ms": 0.25, "trace_id": "0af7",
         });
         let text = shown(&line.to_string());
         assert!(text.starts_with("08:00:00.123 503 PUT "), "{text}");
         assert!(text.contains(r"acct/c/a\u{1b}[31m\nb  ServerBusy r -"), "{text}");
-        assert!(text.contains(" 1.250 ms (admission 0.250, body 0.500) "), "{text}");
-        assert!(text.ends_with(" from 127.0.0.1:1 FAULT busy\n"), "{text}");
+        assert!(text.contains(" 1.250 ms (admission 0.250, body 0.500, index 0.125, "), "{text}");
+        assert!(text.contains(" journal 0.250, read 0.000) "), "{text}");
+        assert!(text.ends_with(" from 127.0.0.1:1 trace 0af7 FAULT busy\n"), "{text}");
         assert_eq!(text.matches('\n').count(), 1);
         assert!(shown(r#"{"lost":12}"#).contains("12 requests not shown"));
     }

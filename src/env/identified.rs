@@ -1,24 +1,54 @@
-//! Work for a request. Its log lines have the id of the request.
+//! Work for a request. Its log lines have the id of the request, and its waits are measured.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::Context;
 use std::task::Poll;
+use std::time::Duration;
 
 use pin_project_lite::pin_project;
 use uuid::Uuid;
 
+use crate::env::Clock;
 use crate::types::request;
+use crate::types::request::CurrentRequest;
+use crate::types::request::Stage;
+use crate::types::request::StageWaits;
 
 /// Runs `work` for the request `id`. Log lines of `work` have this id.
-pub const fn identified<F: Future>(id: Option<Uuid>, work: F) -> Identified<F> {
-    Identified { id, work }
+pub fn identified<F: Future>(id: Option<Uuid>, work: F) -> Identified<F> {
+    working_on(id.map(CurrentRequest::of), work)
+}
+
+/// Runs `work` for a request. Log lines of `work` have its id.
+pub const fn working_on<F: Future>(request: Option<CurrentRequest>, work: F) -> Identified<F> {
+    Identified { request, work }
+}
+
+/// Measures how long the current request waits for `work`, if somebody wants to know.
+pub fn waiting<F: Future>(clock: &dyn Clock, stage: Stage, work: F) -> Waiting<'_, F> {
+    let noted = request::current_waits().map(|waits| (waits, clock.monotonic()));
+    Waiting { clock, stage, noted, work }
 }
 
 pin_project! {
     /// The work of [`identified`].
     #[derive(Debug)]
     pub struct Identified<F> {
-        id: Option<Uuid>,
+        request: Option<CurrentRequest>,
+        #[pin]
+        work: F,
+    }
+}
+
+pin_project! {
+    /// The work of [`waiting`].
+    #[derive(Debug)]
+    pub struct Waiting<'a, F> {
+        clock: &'a dyn Clock,
+        stage: Stage,
+        // Where it is noted, and when the wait began.
+        noted: Option<(Arc<StageWaits>, Duration)>,
         #[pin]
         work: F,
     }
@@ -29,14 +59,30 @@ impl<F: Future> Future for Identified<F> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let _entered = request::enter(*this.id);
+        let _entered = request::exchange(this.request);
         this.work.poll(context)
+    }
+}
+
+impl<F: Future> Future for Waiting<'_, F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let polled = this.work.poll(context);
+        if polled.is_ready()
+            && let Some((waits, begun)) = this.noted.take()
+        {
+            waits.add(*this.stage, this.clock.monotonic().saturating_sub(begun));
+        }
+        polled
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::env::SimClock;
     use crate::env::Tasks;
     use crate::types::request::current;
 
@@ -65,6 +111,31 @@ mod tests {
         let work = identified(id(1), async { panic!("planned") });
         let caught = futures_util::FutureExt::catch_unwind(work).await;
         assert!(caught.is_err() && current().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waits_of_a_request_and_its_parts_are_noted_if_wanted() {
+        let (clock, tasks) = (Arc::new(SimClock::new()), Tasks::new());
+        let wait = |stage, seconds| {
+            let clock = Arc::clone(&clock);
+            async move {
+                let slept = clock.sleep(Duration::from_secs(seconds));
+                waiting(clock.as_ref(), stage, slept).await;
+            }
+        };
+        let work = async {
+            wait(Stage::Index, 1).await;
+            tasks.spawn_part("part", wait(Stage::Index, 2)).await.unwrap();
+            tasks.spawn("other", wait(Stage::Journal, 4)).await.unwrap();
+            wait(Stage::Read, 8).await;
+        };
+        let waits = Arc::<StageWaits>::default();
+        let request =
+            CurrentRequest { waits: Some(Arc::clone(&waits)), ..CurrentRequest::of(Uuid::nil()) };
+        working_on(Some(request), work).await;
+        let times = waits.times();
+        let seconds = [times.index, times.journal, times.read].map(|time| time.as_secs());
+        assert_eq!(seconds, [3, 0, 8]);
     }
 
     #[tokio::test]

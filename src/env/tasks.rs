@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::env::Env;
-use crate::env::identified;
+use crate::env::working_on;
 use crate::types::request;
 
 pub use health::TaskHealth;
@@ -106,7 +106,7 @@ impl Tasks {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.spawn(name, identified(request::current(), future))
+        self.spawn(name, working_on(request::current_whole(), future))
     }
 
     /// As [`Self::spawn`], for a task that cannot be started again. After a panic, `stop` is called

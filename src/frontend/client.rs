@@ -18,7 +18,7 @@ use http::header::HOST;
 use http::header::USER_AGENT;
 use http::uri::Authority;
 use http::uri::PathAndQuery;
-use http_body_util::Empty;
+use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use thiserror::Error;
@@ -111,7 +111,26 @@ impl Client {
         address: SocketAddr,
         tasks: &Tasks,
     ) -> Result<Response<Incoming>, ClientError> {
-        let request = request(url, headers)?;
+        let mut request = Request::get(url.clone());
+        if let Some(wanted) = request.headers_mut() {
+            *wanted = headers;
+        }
+        let request = request.body(Full::default()).map_err(|_| ClientError::Url)?;
+        self.send(request, address, tasks).await
+    }
+
+    /// As [`Self::get`], with any method and a body.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub(crate) async fn send(
+        &self,
+        request: Request<Full<Bytes>>,
+        address: SocketAddr,
+        tasks: &Tasks,
+    ) -> Result<Response<Incoming>, ClientError> {
+        let url = request.uri().clone();
+        let request = to_origin(request)?;
         let host = url.host().ok_or(ClientError::Url)?;
         let stream = self.dial.connect(address).await.map_err(ClientError::Unreachable)?;
         let stream: Box<dyn Stream> = if url.scheme_str() == Some("https") {
@@ -153,14 +172,15 @@ pub(crate) fn port(url: &Uri, authority: &Authority) -> u16 {
     authority.port_u16().unwrap_or(default)
 }
 
-fn request(url: &Uri, headers: HeaderMap) -> Result<Request<Empty<Bytes>>, ClientError> {
-    let authority = url.authority().ok_or(ClientError::Url)?;
-    let target = url.path_and_query().map_or("/", PathAndQuery::as_str);
-    let mut request = Request::get(target).body(Empty::new()).map_err(|_| ClientError::Url)?;
+/// The request as the server of its URL gets it.
+fn to_origin(mut request: Request<Full<Bytes>>) -> Result<Request<Full<Bytes>>, ClientError> {
+    let authority = request.uri().authority().ok_or(ClientError::Url)?;
     let host = HeaderValue::from_str(authority.as_str()).map_err(|_| ClientError::Url)?;
-    *request.headers_mut() = headers;
-    request.headers_mut().insert(HOST, host);
+    let target = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
+    let target: Uri = target.parse().map_err(|_| ClientError::Url)?;
+    *request.uri_mut() = target;
     let name = HeaderValue::from_static(concat!("Blockyard/", env!("CARGO_PKG_VERSION")));
+    request.headers_mut().insert(HOST, host);
     request.headers_mut().insert(USER_AGENT, name);
     Ok(request)
 }

@@ -24,8 +24,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::env::Tasks;
 use crate::env::boxed;
-use crate::env::identified;
 use crate::env::net::Stream;
+use crate::env::working_on;
 use crate::frontend::answers::Flow;
 use crate::frontend::answers::Watch;
 use crate::frontend::answers::paced;
@@ -246,11 +246,11 @@ async fn answer(
 ) -> Result<Response<Either<Guarded<ResponseBody, InProgress>, ResponseBody>>, ConnectionAborted> {
     let mut response = match running {
         Some(running) => {
-            let id = front.request_id();
+            let of = front.arriving(request.headers());
             let handled = {
                 // Pinned here: a future that is moved into another one takes its space twice.
-                let handling = pin!(front.handle(id.to_string(), request, peer, &running));
-                identified(Some(id), handling).await?
+                let handling = pin!(front.handle(of.id.to_string(), request, peer, &running));
+                working_on(Some(of), handling).await?
             };
             let response = handled.map(watched);
             response.map(|body| Either::Left(running.until_sent(body)))

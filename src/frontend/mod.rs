@@ -89,6 +89,7 @@ pub mod secrets;
 pub mod server;
 mod sniff;
 pub mod source;
+pub mod spans;
 pub mod state;
 pub mod tls;
 pub mod tokens;

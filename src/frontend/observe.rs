@@ -26,6 +26,8 @@ use crate::frontend::faults::FaultKind;
 use crate::frontend::faults::FaultTarget;
 use crate::frontend::faults::InjectedFault;
 use crate::frontend::metrics::Traffic;
+use crate::frontend::spans::Facts;
+use crate::frontend::spans::Recording;
 use crate::frontend::state::FrontEnd;
 use crate::frontend::trace::TraceLine;
 use crate::protocol::model::Address;
@@ -34,6 +36,7 @@ use crate::protocol::model::Refusal;
 use crate::types::BlobName;
 use crate::types::ContainerName;
 use crate::types::Timestamp;
+use crate::types::request;
 
 /// Pieces of a slowed body a second.
 const PIECES_PER_SECOND: u32 = 10;
@@ -64,8 +67,10 @@ pub(super) struct RequestContext {
     pub(super) traffic: Option<Arc<Traffic>>,
     /// The user that sends it, once the request was admitted.
     pub(super) user: Option<Arc<User>>,
-    /// How long its admission took, while there are watchers of live requests.
+    /// How long its admission took, if it is watched or recorded.
     pub(super) admission: Option<Duration>,
+    /// Its span, if it is recorded.
+    pub(super) span: Option<Box<Recording>>,
 }
 
 impl RequestContext {
@@ -82,6 +87,7 @@ impl RequestContext {
             traffic: None,
             user: None,
             admission: None,
+            span: None,
         }
     }
 
@@ -186,10 +192,10 @@ impl FrontEnd {
         }
     }
 
-    /// The time since `begun`, while there are watchers of live requests.
+    /// The time since `begun`, if somebody wants to know.
     pub(super) fn trace_stage(&self, begun: Duration) -> Option<Duration> {
         let now = || self.env.clock.monotonic().saturating_sub(begun);
-        self.trace.is_watched().then(now)
+        (self.trace.is_watched() || self.spans.are_on()).then(now)
     }
 
     /// Sends the request's line to the watchers of live requests. The caller has checked that there
@@ -207,6 +213,9 @@ impl FrontEnd {
         let headers = answer.map(Response::headers);
         let code = headers.and_then(|headers| dialect.error_code(headers));
         let request_id = headers.and_then(|headers| dialect.request_id(headers));
+        let request_id =
+            request_id.map(str::to_owned).or_else(|| Some(request::current()?.to_string()));
+        let waited = request::current_waits().map(|waits| waits.times()).unwrap_or_default();
         let client_request_id = dialect.client_request_id(&head.headers);
         let address = meant.or(address.as_ref());
         self.trace.send(TraceLine {
@@ -227,13 +236,44 @@ impl FrontEnd {
             ms: milliseconds(took),
             admission_ms: admission.map(milliseconds),
             body_ms: milliseconds(body_wait),
+            index_ms: milliseconds(waited.index),
+            journal_ms: milliseconds(waited.journal),
+            read_ms: milliseconds(waited.read),
             bytes_in,
             bytes_out: answer.map_or(0, |r| r.body().size_hint().lower()),
             client: peer.address.to_string(),
             client_request_id: client_request_id.map(str::to_owned),
-            request_id: request_id.unwrap_or_default().to_owned(),
+            request_id: request_id.unwrap_or_default(),
+            trace_id: request::current_trace().map(|trace| trace.to_string()),
             scheme: peer.scheme().to_owned(),
         });
+    }
+}
+
+/// What a span says of a request and its answer.
+pub(super) fn facts(
+    arrival: Arrival<'_>,
+    context: &RequestContext,
+    request: Traced,
+    answer: Option<&Response<ResponseBody>>,
+) -> Facts {
+    let Arrival { dialect, head, peer } = arrival;
+    let spelled = arrival.address();
+    let address = context.meant.as_ref().or(spelled.as_ref());
+    let container = address.and_then(|address| address.container.as_ref());
+    let code = answer.and_then(|answer| dialect.error_code(answer.headers()));
+    Facts {
+        operation: context.operation,
+        method: head.method.as_str().to_owned(),
+        scheme: peer.scheme(),
+        account: address.map(|address| address.account.as_str().to_owned()),
+        container: container.map(|name| name.as_str().to_owned()),
+        status: answer.map(|answer| answer.status().as_u16()),
+        code: code.map(str::to_owned),
+        bytes_in: request.bytes_in,
+        bytes_out: answer.map_or(0, |answer| answer.body().size_hint().lower()),
+        admission: context.admission,
+        body: request.body_wait,
     }
 }
 

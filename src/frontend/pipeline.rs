@@ -35,6 +35,7 @@ use crate::frontend::dispatch::RequestContent;
 use crate::frontend::dispatch::check_before_document;
 use crate::frontend::dispatch::dispatch;
 use crate::frontend::ingest::read_document;
+use crate::frontend::observe;
 use crate::frontend::observe::ConnectionAborted;
 use crate::frontend::observe::RequestContext;
 use crate::frontend::observe::Traced;
@@ -83,7 +84,7 @@ fn noting(
 ) -> Response<ResponseBody> {
     response.map(|body| {
         let body = body.passing(context.pass.take()).counted(context.traffic.take());
-        body.drafting(context.draft.take())
+        body.drafting(context.draft.take()).recorded(context.span.take())
     })
 }
 
@@ -126,7 +127,8 @@ impl FrontEnd {
         }
         let arrival = Arrival { dialect, head: &head, peer };
         let draft = self.draft(RequestStart { arrival, id: &id, begun });
-        let mut context = RequestContext { draft, ..RequestContext::nothing() };
+        let span = self.spans.begin(arrived, begun);
+        let mut context = RequestContext { draft, span, ..RequestContext::nothing() };
         let mut echo = dialect.echo(&head, id, arrived);
         let mut response = match host.map(|()| dialect.site(&head)) {
             Err(error) => {
@@ -170,10 +172,13 @@ impl FrontEnd {
         if let Some(traffic) = &context.traffic {
             traffic.received.inc_by(body.received());
         }
+        let request = Traced { arrived, took, bytes_in: body.received(), body_wait: body.waited() };
+        if let Some(mut span) = context.span.take() {
+            span.answered(observe::facts(arrival, &context, request, response.as_ref().ok()));
+            context.span = Some(span);
+        }
         let response = response.map(|response| noting(response, &mut context));
         if self.trace.is_watched() {
-            let request =
-                Traced { arrived, took, bytes_in: body.received(), body_wait: body.waited() };
             let exchange = context.exchange(request, response.as_ref().ok());
             self.send_trace_line(arrival, context.operation, exchange);
         }

@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::task::JoinError;
-use uuid::Uuid;
 
 use crate::capacity::Capacity;
+use crate::env::Clock;
 use crate::env::Tasks;
 use crate::env::boxed;
-use crate::env::identified;
+use crate::env::waiting;
+use crate::env::working_on;
 use crate::frontend::answers::AnswerMemory;
 use crate::frontend::answers::Reservation;
 use crate::frontend::answers::STEP_MIN_BYTES;
@@ -42,6 +43,8 @@ use crate::types::Conditions;
 use crate::types::Etag;
 use crate::types::EtagMatch;
 use crate::types::request;
+use crate::types::request::CurrentRequest;
+use crate::types::request::Stage;
 
 pub(crate) use checksum::checksum;
 
@@ -65,6 +68,7 @@ pub(crate) struct BlobSource {
     router: Arc<Router>,
     capacity: Arc<dyn Capacity>,
     tasks: Tasks,
+    clock: Arc<dyn Clock>,
     blob: BlobVersion,
     content: ContentVersion,
     pieces: VecDeque<Piece>,
@@ -78,7 +82,7 @@ pub(crate) struct BlobSource {
     /// Keeps reclaim from freeing what the pieces name.
     guard: ReadGuard,
     /// The request's id, for log lines: the body is read after the head was sent.
-    request: Option<Uuid>,
+    request: Option<CurrentRequest>,
 }
 
 /// What must not change between the look-ups of one read.
@@ -154,6 +158,7 @@ pub(crate) fn source(front: &FrontEnd, reading: Reading) -> BlobSource {
         router: Arc::clone(&front.rows.router),
         capacity: Arc::clone(&front.capacity),
         tasks: front.env.tasks.clone(),
+        clock: Arc::clone(&front.env.clock),
         blob,
         content: ContentVersion { etag: view.record.etag, generation: view.generation },
         pieces: view.pieces.into(),
@@ -162,7 +167,7 @@ pub(crate) fn source(front: &FrontEnd, reading: Reading) -> BlobSource {
         decrypting,
         memory,
         guard,
-        request: request::current(),
+        request: request::current_whole(),
     }
 }
 
@@ -211,8 +216,9 @@ impl BlobSource {
         let Step { piece, reserved } =
             self.reserve(piece, before_head).await.map_err(Failure::Busy)?;
         let decrypting = self.decrypting.as_ref();
-        let bytes =
-            encrypt::fetch(&*self.capacity, decrypting, &piece).await.map_err(Failure::Piece)?;
+        let fetched = encrypt::fetch(&*self.capacity, decrypting, &piece);
+        let bytes = waiting(self.clock.as_ref(), Stage::Read, fetched).await;
+        let bytes = bytes.map_err(Failure::Piece)?;
         Ok(Some(match reserved {
             Some(reserved) => reserved.count(bytes),
             None => bytes.into(),
@@ -304,7 +310,7 @@ async fn look_up_next(
 
 impl Pull for BlobSource {
     fn pull(mut self: Box<Self>) -> crate::frontend::body::Next {
-        let id = self.request;
+        let request = self.request.clone();
         let step = async move {
             match self.step(false).await {
                 Ok(Some(pieces)) => Some((Ok(pieces), self as Source)),
@@ -320,7 +326,7 @@ impl Pull for BlobSource {
                 }
             }
         };
-        boxed(|| identified(id, step))
+        boxed(|| working_on(request, step))
     }
 }
 

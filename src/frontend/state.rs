@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use http::HeaderMap;
+use http::header::HeaderName;
 use prometheus_client::metrics::counter::Counter;
 use uuid::Builder;
 use uuid::Uuid;
@@ -22,6 +24,7 @@ use crate::frontend::metrics::ConnectionMetrics;
 use crate::frontend::metrics::Metrics;
 use crate::frontend::refusals::Refusals;
 use crate::frontend::rows::RowAccess;
+use crate::frontend::spans::Spans;
 use crate::frontend::tokens::Tokens;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::WritePool;
@@ -30,6 +33,11 @@ use crate::index::InFlight;
 use crate::index::Router;
 use crate::index::RunningRequests;
 use crate::protocol::model::Refusal;
+use crate::types::TraceParent;
+use crate::types::request::CurrentRequest;
+
+/// The header of W3C Trace Context.
+const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// What a front end uses.
 #[derive(Debug)]
@@ -56,6 +64,8 @@ pub struct Dependencies {
     pub metrics: Metrics,
     /// Sends lines to watchers of live requests.
     pub trace: Trace,
+    /// Records requests for a collector.
+    pub spans: Spans,
     /// The fault dial.
     pub faults: Faults,
     /// Records changes and requests.
@@ -74,6 +84,7 @@ pub struct FrontEnd {
     pub(crate) accounts: Accounts,
     pub(crate) tokens: Tokens,
     pub(super) trace: Trace,
+    pub(super) spans: Spans,
     pub(super) faults: Faults,
     pub(super) audit_log: AuditLog,
     pub(crate) config: FrontEndConfig,
@@ -118,6 +129,7 @@ impl FrontEnd {
             accounts: dependencies.accounts,
             tokens: dependencies.tokens,
             trace: dependencies.trace,
+            spans: dependencies.spans,
             faults: dependencies.faults,
             audit_log: dependencies.audit_log,
             copies: Arc::default(),
@@ -155,6 +167,21 @@ impl FrontEnd {
     /// Its limits.
     pub(crate) const fn config(&self) -> &FrontEndConfig {
         &self.config
+    }
+
+    /// A request that arrives: its id, the trace that its client names or that begins with it, and,
+    /// if it is watched or recorded, where its waits are noted.
+    pub(super) fn arriving(&self, head: &HeaderMap) -> CurrentRequest {
+        let mut named = head.get_all(TRACE_PARENT).iter();
+        let trace = match (named.next(), named.next()) {
+            (Some(value), None) => TraceParent::parse(value.as_bytes()),
+            // A request has one place in one trace.
+            (None, _) | (Some(_), Some(_)) => None,
+        };
+        let recorded = self.spans.sample(trace);
+        let waits = (recorded.is_some() || self.trace.is_watched()).then(Arc::default);
+        let (id, trace) = (self.request_id(), recorded.or(trace));
+        CurrentRequest { id, trace, waits, recorded: recorded.is_some() }
     }
 
     /// A fresh GUID.

@@ -52,6 +52,15 @@ pub struct TraceLine {
     /// Of that: waiting for bytes of the request's body.
     #[serde(default)]
     pub body_ms: f64,
+    /// Of that: waiting for the index, which looks rows up and commits changes of them.
+    #[serde(default)]
+    pub index_ms: f64,
+    /// Of that: waiting until bytes of the body were durable.
+    #[serde(default)]
+    pub journal_ms: f64,
+    /// Of that: waiting for bytes of content from the disks.
+    #[serde(default)]
+    pub read_ms: f64,
     /// Bytes of the request's body that were read.
     pub bytes_in: u64,
     /// Bytes of the answer's body.
@@ -62,8 +71,20 @@ pub struct TraceLine {
     pub client_request_id: Option<String>,
     /// The id of the request, as in its answer and the log.
     pub request_id: String,
+    /// The id of its trace: of the header `traceparent`, or a new one if it has a span.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
     /// `http` or `https`.
     pub scheme: String,
+}
+
+impl TraceLine {
+    /// The ids by which it is known.
+    fn ids(&self) -> impl Iterator<Item = &str> {
+        let others = [&self.client_request_id, &self.trace_id];
+        let others = others.into_iter().filter_map(|id| id.as_deref());
+        std::iter::once(self.request_id.as_str()).chain(others)
+    }
 }
 
 /// An event for watchers.
@@ -147,6 +168,8 @@ pub struct TraceFilter {
     pub container: Option<String>,
     /// This status, or a class of them such as `5xx`.
     pub status: Option<String>,
+    /// This id: of the request, of its client, or of its trace.
+    pub id: Option<String>,
     /// At least this slow, milliseconds.
     pub slow_ms: Option<u32>,
 }
@@ -167,14 +190,19 @@ impl TraceFilter {
     #[must_use]
     pub fn wants(&self, line: &TraceLine) -> bool {
         let same = |wanted: &Option<String>, value: &str| {
-            wanted.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(value))
+            wanted.as_ref().is_none_or(|wanted| same_text(wanted, value))
         };
         same(&self.operation, &line.operation)
             && same(&self.account, &line.account)
             && same(&self.container, line.container.as_deref().unwrap_or(""))
             && self.status.as_ref().is_none_or(|wanted| is_status(wanted, line.status))
+            && self.id.as_ref().is_none_or(|wanted| line.ids().any(|id| same_text(wanted, id)))
             && self.slow_ms.is_none_or(|least| line.ms >= f64::from(least))
     }
+}
+
+fn same_text(wanted: &str, value: &str) -> bool {
+    wanted.eq_ignore_ascii_case(value)
 }
 
 /// Whether `wanted`, such as `404` or `4xx`, means `status`.
@@ -204,11 +232,15 @@ mod tests {
             ms,
             admission_ms: None,
             body_ms: 0.0,
+            index_ms: 0.0,
+            journal_ms: 0.0,
+            read_ms: 0.0,
             bytes_in: 0,
             bytes_out: 0,
             client: "127.0.0.1:1".to_owned(),
-            client_request_id: None,
+            client_request_id: Some("mine".to_owned()),
             request_id: "r".to_owned(),
+            trace_id: Some("0af7".to_owned()),
             scheme: "http".to_owned(),
         }
     }
@@ -222,6 +254,9 @@ mod tests {
             r#"{"operation":"putblob"}"#,
             r#"{"status":"503","container":"photos"}"#,
             r#"{"status":"5xx","slow_ms":12,"account":"acct"}"#,
+            r#"{"id":"r"}"#,
+            r#"{"id":"mine","operation":"putblob"}"#,
+            r#"{"id":"0AF7"}"#,
         ];
         for text in wanted {
             assert!(filter(text).wants(&slow), "{text}");
@@ -231,6 +266,8 @@ mod tests {
             r#"{"status":"50"}"#,
             r#"{"status":"4xx"}"#,
             r#"{"slow_ms":13}"#,
+            r#"{"id":"other"}"#,
+            r#"{"id":""}"#,
             r#"{"operation":"PutBlob","container":"other"}"#,
         ];
         for text in unwanted {

@@ -11,6 +11,7 @@ use crate::auth::UnsealError;
 use crate::capacity::OpenError;
 use crate::coordinator;
 use crate::env::DiskError;
+use crate::frontend::spans::ExportError;
 use crate::index;
 
 use super::config::AccountError;
@@ -44,6 +45,9 @@ pub enum NodeError {
         /// Why.
         error: io::Error,
     },
+    /// Spans of requests cannot be sent.
+    #[error("--otlp-endpoint: {0}")]
+    Spans(#[from] ExportError),
     /// There is no certificate to serve.
     #[error("tls: {0}")]
     Certificate(#[from] CertificateError),

@@ -34,6 +34,7 @@ use crate::frontend::faults::Faults;
 use crate::frontend::server::ServerConfig;
 use crate::frontend::source::Listening;
 use crate::frontend::source::Outside;
+use crate::frontend::spans::Spans;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::WriteConfig;
 use crate::index;
@@ -152,8 +153,8 @@ impl Roles {
             faults: faults.clone(),
         };
         let client = Client::new();
-        let issuers = config.oidc.iter().map(OidcConfig::open).collect::<Result<_, _>>()?;
-        let tokens = Tokens::start(issuers, &client, &front, registry);
+        let tokens = tokens(config, &client, &front, registry)?;
+        let spans = spans(config, &client, &front, registry)?;
         let requests = assembly.requests();
         let dependencies = frontend::Dependencies {
             router: Arc::clone(&router),
@@ -164,6 +165,7 @@ impl Roles {
             container_ids: base.ids(counter::CONTAINER_IDS),
             metrics: frontend::metrics::Metrics::register(registry),
             trace,
+            spans,
             faults,
             audit_log: audit_log.clone(),
             capacity: Arc::clone(&base.capacity),
@@ -246,6 +248,26 @@ impl Roles {
             tasks.shutdown().await;
         }
     }
+}
+
+fn tokens(
+    config: &Config,
+    client: &Client,
+    env: &Env,
+    registry: &mut Registry,
+) -> Result<Tokens, NodeError> {
+    let issuers = config.oidc.iter().map(OidcConfig::open).collect::<Result<_, _>>()?;
+    Ok(Tokens::start(issuers, client, env, registry))
+}
+
+fn spans(
+    config: &Config,
+    client: &Client,
+    env: &Env,
+    registry: &mut Registry,
+) -> Result<Spans, NodeError> {
+    let collector = config.otlp.as_ref().map(|otlp| (otlp.endpoint.as_str(), otlp.sample));
+    Ok(Spans::start(collector, client, env, registry)?)
 }
 
 /// The index, and the tasks that it runs on.

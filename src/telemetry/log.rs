@@ -1,5 +1,6 @@
 //! Log lines: written to standard error, as text for people or as JSON lines for machines. A line
-//! about a request ends with its id, `request`.
+//! about a request ends with its id, `request`, and, if its client has a trace, that trace's id,
+//! `trace`.
 
 use std::fmt;
 use std::io;
@@ -86,8 +87,11 @@ impl<'writer> FormatFields<'writer> for TextFields {
         fields: R,
     ) -> fmt::Result {
         DefaultFields::new().format_fields(writer.by_ref(), fields)?;
-        match request::current() {
-            Some(id) => write!(writer, " request={id}"),
+        if let Some(id) = request::current() {
+            write!(writer, " request={id}")?;
+        }
+        match request::current_trace() {
+            Some(trace) => write!(writer, " trace={trace}"),
             None => Ok(()),
         }
     }
@@ -115,7 +119,13 @@ where
         let mut line = String::new();
         self.0.format_event(context, Writer::new(&mut line), event)?;
         match line.trim_end().strip_suffix('}') {
-            Some(open) => writeln!(writer, "{open},\"request\":\"{id}\"}}"),
+            Some(open) => {
+                write!(writer, "{open},\"request\":\"{id}\"")?;
+                if let Some(trace) = request::current_trace() {
+                    write!(writer, ",\"trace\":\"{trace}\"")?;
+                }
+                writer.write_str("}\n")
+            }
             None => writer.write_str(&line),
         }
     }
@@ -127,6 +137,10 @@ mod tests {
 
     use super::*;
     use crate::telemetry::CapturedLog;
+    use crate::types::TraceParent;
+    use crate::types::request::CurrentRequest;
+
+    const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
     #[test]
     fn lines_about_a_request_carry_its_id() {
@@ -134,9 +148,17 @@ mod tests {
         let (text, json) = (CapturedLog::default(), CapturedLog::default());
         let told = |name: &'static str| tracing::warn!(size = 3, name, "told");
         let tell = || {
+            let mut with_trace = Some(CurrentRequest {
+                trace: TraceParent::parse(format!("00-{TRACE}-00f067aa0ba902b7-00").as_bytes()),
+                ..CurrentRequest::of(id)
+            });
             {
                 let _entered = request::enter(Some(id));
                 told("within");
+            }
+            {
+                let _entered = request::exchange(&mut with_trace);
+                told("traced");
             }
             told("without");
         };
@@ -153,15 +175,21 @@ mod tests {
         }
         let last = format!("size=3 name=\"within\" request={id}\n");
         assert!(text.text().contains(&last), "{}", text.text());
-        assert_eq!(text.lines_with(&["request="]), 1);
+        let last = format!("size=3 name=\"traced\" request={id} trace={TRACE}\n");
+        assert!(text.text().contains(&last), "{}", text.text());
+        assert_eq!((text.lines_with(&["request="]), text.lines_with(&["trace="])), (2, 1));
         let objects: Vec<serde_json::Value> =
             json.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let of = |object: &serde_json::Value| {
-            (object["name"].as_str().map(str::to_owned), object.get("request").cloned())
+            let part = |name| object.get(name).and_then(|part| part.as_str()).map(str::to_owned);
+            [part("name"), part("request"), part("trace")]
         };
+        let text = |text: &str| Some(text.to_owned());
+        let id = Some(id.to_string());
         let expected = [
-            (Some("within".to_owned()), Some(id.to_string().into())),
-            (Some("without".to_owned()), None),
+            [text("within"), id.clone(), None],
+            [text("traced"), id, text(TRACE)],
+            [text("without"), None, None],
         ];
         assert_eq!(objects.iter().map(of).collect::<Vec<_>>(), expected);
     }

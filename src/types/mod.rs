@@ -47,6 +47,7 @@ mod tag_filter;
 mod tags;
 mod tier;
 mod timestamp;
+mod trace_parent;
 mod upload;
 mod user;
 mod versioning;
@@ -103,6 +104,7 @@ pub use tag_filter::{Comparison, TagClause, TagCondition, TagFault, TagFilterErr
 pub use tags::{Tags, TagsError};
 pub use tier::{AccessTier, RehydratePriority, Rehydration, TierState};
 pub use timestamp::Timestamp;
+pub use trace_parent::TraceParent;
 pub use upload::{
     Coverage, PART_BYTES_MAX, PART_BYTES_MIN, PartNumber, UPLOAD_PARTS_MAX, UploadChecksum,
     UploadId, part_tag, tag_of_parts,

@@ -157,7 +157,9 @@ def for_people(commands, verdicts):
     """Tables and lines; watch on a terminal, until ctrl-C."""
     code, text = commands.text("list")
     count = len(commands.list())
-    verdicts.check("list is a table", code == 0 and len(text.splitlines()) == count + 2 and "(the beginning)" in text, found=text[:80])
+    rows = [line.split("\t") for line in text.splitlines()]
+    verdicts.check("list is a table", code == 0 and len(rows) == count + 1 and {len(row) for row in rows} == {14}
+                   and "(the beginning)" in text, found=text[:80])
     code, text = commands.text("watch", "--seconds", 2)
     looked = commands.list()
     total = {what: sum(partition[what] for partition in looked) for what in ("reads", "writes", "lists", "refused", "cpu_us", "log_bytes")}

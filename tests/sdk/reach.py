@@ -11,6 +11,8 @@ import shutil
 import socket
 import subprocess
 import threading
+import urllib.error
+import urllib.request
 
 from azure.core.exceptions import HttpResponseError, ServiceResponseError
 from azure.storage.blob import BlobServiceClient
@@ -170,6 +172,51 @@ def trace_and_faults(server, account, key, authority, verdicts):
                    (seen["account"], seen["container"], seen["blob"], seen["scheme"]) == (name, "reach", "seen", "https"))
 
 
+def stages_and_ids(server, account, key, verdicts):
+    """A watcher sees where requests waited, and finds one by any of its ids."""
+    name, trace = account["name"], "4bf92f3577b34da6a3ce929d0e0e4736"
+    service = sdk(f"http://{server.blob_address}/{name}", name, key, True)
+    container = service.create_container("stages")
+    watch = subprocess.Popen([server.binary, "trace", "--json", "--admin-listen", server.admin_address,
+                              "--data", server.data[0]], stdout=subprocess.PIPE, text=True)
+    found = subprocess.Popen([server.binary, "trace", "--id", trace, "--admin-listen", server.admin_address,
+                              "--data", server.data[0]], stdout=subprocess.PIPE, text=True)
+    lines, one = [], []
+    threading.Thread(target=lambda: lines.extend(map(json.loads, watch.stdout)), daemon=True).start()
+    threading.Thread(target=lambda: one.extend(found.stdout), daemon=True).start()
+    traced = {"traceparent": f"00-{trace}-00f067aa0ba902b7-01"}
+    wait_until(lambda: container.upload_blob("seen", b"x", overwrite=True, headers=traced) and lines and one, 30)
+    body = os.urandom(300_000)
+    container.upload_blob("large", body, headers={"traceparent": f"00-{trace.upper()}-00f067aa0ba902b7-01"})
+    container.download_blob("large", headers=traced).readall()
+    bare = urllib.request.Request(f"http://{server.blob_address}/stages/large",
+                                  headers={"Authorization": f"AWS4-HMAC-SHA256 Credential={name}/20260101/us-east-1/s3/aws4_request, "
+                                                            "SignedHeaders=host, Signature=00"})
+    try:
+        urllib.request.urlopen(bare)
+        refused = ""
+    except urllib.error.HTTPError as error:
+        refused = error.headers["x-amz-request-id"]
+
+    def found_lines():
+        return [line for line in lines if line["blob"] == "large" or line["request_id"] == refused]
+
+    wait_until(lambda: len(found_lines()) >= 3, 30)
+    for process in (watch, found):
+        process.terminate()
+        process.wait(30)
+    put, get, foreign = found_lines()
+    parts = ("admission_ms", "body_ms", "index_ms", "journal_ms", "read_ms")
+    verdicts.check("a Put waits for index and journal", put["index_ms"] > 0 and put["journal_ms"] > 0 and put["read_ms"] == 0,
+                   found=str([put[part] for part in parts]))
+    verdicts.check("a Get waits for index and read", get["index_ms"] > 0 and get["journal_ms"] == 0 and get["read_ms"] > 0,
+                   found=str([get[part] for part in parts]))
+    verdicts.check("stages are parts of the whole", all(line["ms"] >= line[part] for line in (put, get) for part in parts))
+    verdicts.check("a wrong traceparent is ignored", "trace_id" not in put and get["trace_id"] == trace)
+    verdicts.check("S3's request id is the line's", refused == foreign["request_id"] != "", found=refused)
+    verdicts.check("--id finds the requests of a trace", one and all(f"trace {trace}" in line for line in one))
+
+
 def main(options, scratch):
     """Everything on one server, which is killed once in between."""
     resolve_localhost()
@@ -181,6 +228,7 @@ def main(options, scratch):
         http_versions(server, account, authority, verdicts)
         key = keys_rotate(server, account, authority, verdicts)
         trace_and_faults(server, account, key, authority, verdicts)
+        stages_and_ids(server, account, key, verdicts)
         before = authority.read_bytes()
         server.kill()
         server.start()

@@ -82,7 +82,7 @@ impl Range {
 /// # Errors
 /// [`FilesError`].
 pub(in crate::cli) async fn cat(args: &CatArgs) -> Result<(), FilesError> {
-    let login = Login::new(&args.connect)?;
+    let login = Login::new(&args.connect.login)?;
     let options = Options {
         parallel: PARALLEL,
         block_size: BLOCK_SIZE,

@@ -18,6 +18,17 @@ const ENDPOINT: &str = "http://127.0.0.1:10000";
 /// Arguments of commands that send requests to a blob service.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ConnectArgs {
+    /// The endpoint and the account.
+    #[command(flatten)]
+    pub login: LoginArgs,
+    /// How often a request is sent again after 408, 429, 500, 502, 503, 504 or a broken connection
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    pub retries: u32,
+}
+
+/// Arguments that say where a blob service is and who sends requests.
+#[derive(clap::Args, Clone, Debug)]
+pub struct LoginArgs {
     /// Where by:// leads: the URL of the account's Blob endpoint, which may have a shared access
     /// signature. /NAME is added if the URL has neither a path nor the name in its host
     /// [default: <http://127.0.0.1:10000>]
@@ -45,9 +56,6 @@ pub struct ConnectArgs {
     /// PEM file with a certificate authority to trust in addition to those of this machine
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_CA")]
     pub ca: Option<PathBuf>,
-    /// How often a request is sent again after 408, 429, 500, 502, 503, 504 or a broken connection
-    #[arg(long, value_name = "N", default_value_t = 6)]
-    pub retries: u32,
 }
 
 /// An account that was given.
@@ -59,7 +67,7 @@ struct Account {
 
 /// The endpoint of `by://`, and the account whose key signs.
 #[derive(Clone, Debug)]
-pub(super) struct Login {
+pub(in crate::cli) struct Login {
     endpoint: Endpoint,
     account: Account,
 }
@@ -69,7 +77,7 @@ impl Login {
     ///
     /// # Errors
     /// [`FilesError`].
-    pub(super) fn new(args: &ConnectArgs) -> Result<Self, FilesError> {
+    pub(in crate::cli) fn new(args: &LoginArgs) -> Result<Self, FilesError> {
         match &args.connection_string {
             Some(text) if !text.is_empty() && args.endpoint.is_none() && args.account.is_none() => {
                 Self::of_string(text)
@@ -163,7 +171,7 @@ impl Login {
     }
 
     /// The endpoint of `by://`.
-    pub(super) fn endpoint(&self) -> Endpoint {
+    pub(in crate::cli) fn endpoint(&self) -> Endpoint {
         self.endpoint.clone()
     }
 
@@ -172,7 +180,10 @@ impl Login {
     ///
     /// # Errors
     /// [`FilesError::Url`]: no account, or a URL of another host without a signature.
-    pub(super) fn endpoint_of<'a>(&self, url: &'a Url) -> Result<(Endpoint, &'a str), FilesError> {
+    pub(in crate::cli) fn endpoint_of<'a>(
+        &self,
+        url: &'a Url,
+    ) -> Result<(Endpoint, &'a str), FilesError> {
         let own = &self.endpoint;
         let at_own = (url.tls, &url.host, url.port) == (own.tls, &own.host, own.port);
         if at_own
@@ -231,13 +242,12 @@ mod tests {
 
     const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
-    fn args(endpoint: Option<&str>, account: Option<&str>, string: Option<&str>) -> ConnectArgs {
-        ConnectArgs {
+    fn args(endpoint: Option<&str>, account: Option<&str>, string: Option<&str>) -> LoginArgs {
+        LoginArgs {
             endpoint: endpoint.map(str::to_owned),
             account: account.map(|text| text.parse().unwrap()),
             connection_string: string.map(str::to_owned),
             ca: None,
-            retries: 0,
         }
     }
 

@@ -83,7 +83,7 @@ pub struct CpArgs {
 /// # Errors
 /// [`FilesError`].
 pub(in crate::cli) async fn cp(args: &CpArgs) -> Result<(), FilesError> {
-    let login = Login::new(&args.connect)?;
+    let login = Login::new(&args.connect.login)?;
     let block_size = args.block_size.bytes();
     if !(1..=BLOCK_BYTES_MAX).contains(&block_size) {
         return Err(FilesError::Usage("--block-size must be 1 to 4000MiB".to_owned()));

@@ -22,7 +22,7 @@ const SOURCE_LIFE: Duration = Duration::from_secs(24 * 3_600);
 
 /// What permits requests.
 #[derive(Clone)]
-pub(super) enum Credential {
+pub(in crate::cli) enum Credential {
     /// A key of the account.
     Key(AccountKeys),
     /// A shared access signature: a query.
@@ -43,26 +43,26 @@ impl fmt::Debug for Credential {
 
 /// The Blob endpoint of an account.
 #[derive(Clone, Debug)]
-pub(super) struct Endpoint {
+pub(in crate::cli) struct Endpoint {
     /// Whether it is https.
-    pub(super) tls: bool,
+    pub(in crate::cli) tls: bool,
     /// The host, without brackets.
-    pub(super) host: String,
+    pub(in crate::cli) host: String,
     /// The port.
-    pub(super) port: u16,
+    pub(in crate::cli) port: u16,
     /// Host and port as the URL has them.
-    pub(super) authority: String,
+    pub(in crate::cli) authority: String,
     /// What paths begin with: empty, or `/ACCOUNT` with other segments before it.
-    pub(super) base: String,
+    pub(in crate::cli) base: String,
     /// The account.
-    pub(super) account: String,
+    pub(in crate::cli) account: String,
     /// What permits requests.
-    pub(super) credential: Credential,
+    pub(in crate::cli) credential: Credential,
 }
 
 impl Endpoint {
     /// The path of the account, of a container, or of a blob.
-    pub(super) fn path(&self, container: Option<&str>, blob: Option<&str>) -> String {
+    pub(in crate::cli) fn path(&self, container: Option<&str>, blob: Option<&str>) -> String {
         let mut path = self.base.clone();
         path.push('/');
         if let Some(container) = container {
@@ -76,13 +76,13 @@ impl Endpoint {
     }
 
     /// A URL without a signature, to show.
-    pub(super) fn url(&self, container: Option<&str>, blob: Option<&str>) -> String {
+    pub(in crate::cli) fn url(&self, container: Option<&str>, blob: Option<&str>) -> String {
         let scheme = if self.tls { "https" } else { "http" };
         format!("{scheme}://{}{}", self.authority, self.path(container, blob))
     }
 
     /// A URL that a server can read a blob with.
-    pub(super) fn source_url(&self, container: &str, blob: &str, now: Timestamp) -> String {
+    pub(in crate::cli) fn source_url(&self, container: &str, blob: &str, now: Timestamp) -> String {
         let url = self.url(Some(container), Some(blob));
         match &self.credential {
             Credential::Nothing => url,
@@ -101,7 +101,7 @@ impl Endpoint {
     }
 
     /// Whether both are the same account at the same place.
-    pub(super) fn is_same_place(&self, other: &Self) -> bool {
+    pub(in crate::cli) fn is_same_place(&self, other: &Self) -> bool {
         (self.tls, &self.authority, &self.base) == (other.tls, &other.authority, &other.base)
     }
 }

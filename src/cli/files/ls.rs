@@ -58,7 +58,7 @@ impl Lines {
 /// # Errors
 /// [`FilesError`].
 pub(in crate::cli) async fn ls(args: &LsArgs) -> Result<(), FilesError> {
-    let login = Login::new(&args.connect)?;
+    let login = Login::new(&args.connect.login)?;
     let place = Place::parse(&args.place, &login)?.remote()?;
     let service = Service::new(&args.connect)?;
     let style = Style::of(args.json);

@@ -21,7 +21,7 @@ const SHORT: &str = "by://";
 
 /// What an argument names.
 #[derive(Clone, Debug)]
-pub(super) enum Place {
+pub(in crate::cli) enum Place {
     /// `-`.
     Standard,
     /// A local path.
@@ -32,12 +32,12 @@ pub(super) enum Place {
 
 /// An account, a container, or names in it.
 #[derive(Clone, Debug)]
-pub(super) struct Remote {
-    pub(super) endpoint: Arc<Endpoint>,
+pub(in crate::cli) struct Remote {
+    pub(in crate::cli) endpoint: Arc<Endpoint>,
     /// None for the whole account.
-    pub(super) container: Option<String>,
+    pub(in crate::cli) container: Option<String>,
     /// The name of a blob or of a folder of them; empty for the whole container.
-    pub(super) name: String,
+    pub(in crate::cli) name: String,
 }
 
 impl Place {
@@ -45,7 +45,7 @@ impl Place {
     ///
     /// # Errors
     /// [`FilesError`].
-    pub(super) fn parse(text: &OsStr, login: &Login) -> Result<Self, FilesError> {
+    pub(in crate::cli) fn parse(text: &OsStr, login: &Login) -> Result<Self, FilesError> {
         // URLs are text. What is no text is a path.
         let Some(words) = text.to_str() else { return Ok(Self::Local(text.into())) };
         if words == "-" {
@@ -77,7 +77,7 @@ impl Place {
     ///
     /// # Errors
     /// [`FilesError::Local`], [`FilesError::Usage`].
-    pub(super) fn remote(self) -> Result<Remote, FilesError> {
+    pub(in crate::cli) fn remote(self) -> Result<Remote, FilesError> {
         match self {
             Self::Remote(remote) => Ok(remote),
             Self::Local(path) => Err(FilesError::Local(path)),
@@ -145,24 +145,24 @@ impl Remote {
     ///
     /// # Errors
     /// [`FilesError::Usage`] for a whole account.
-    pub(super) fn container(&self) -> Result<&str, FilesError> {
+    pub(in crate::cli) fn container(&self) -> Result<&str, FilesError> {
         let missing = || FilesError::Usage(format!("{} names no container", self.url()));
         self.container.as_deref().ok_or_else(missing)
     }
 
     /// Its URL, without a signature.
-    pub(super) fn url(&self) -> String {
+    pub(in crate::cli) fn url(&self) -> String {
         let name = Some(self.name.as_str()).filter(|name| !name.is_empty());
         self.endpoint.url(self.container.as_deref(), name)
     }
 
     /// A blob beside this name, in the same container.
-    pub(super) fn with(&self, name: String) -> Self {
+    pub(in crate::cli) fn with(&self, name: String) -> Self {
         Self { name, ..self.clone() }
     }
 
     /// What names of blobs in this folder begin with: empty, or ending in a slash.
-    pub(super) fn prefix(&self) -> String {
+    pub(in crate::cli) fn prefix(&self) -> String {
         match self.name.as_str() {
             "" => String::new(),
             name if name.ends_with('/') => name.to_owned(),
@@ -175,23 +175,17 @@ impl Remote {
 ///
 /// # Errors
 /// [`FilesError`].
-pub(super) fn places(texts: &[OsString], login: &Login) -> Result<Vec<Place>, FilesError> {
+pub(in crate::cli) fn places(texts: &[OsString], login: &Login) -> Result<Vec<Place>, FilesError> {
     texts.iter().map(|text| Place::parse(text, login)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::files::connect::ConnectArgs;
+    use crate::cli::files::connect::LoginArgs;
 
     fn login() -> Login {
-        let args = ConnectArgs {
-            endpoint: None,
-            account: None,
-            connection_string: None,
-            ca: None,
-            retries: 0,
-        };
+        let args = LoginArgs { endpoint: None, account: None, connection_string: None, ca: None };
         Login::new(&args).unwrap()
     }
 

@@ -242,18 +242,12 @@ mod tests {
     use std::ffi::OsStr;
 
     use super::*;
-    use crate::cli::files::connect::ConnectArgs;
     use crate::cli::files::connect::Login;
+    use crate::cli::files::connect::LoginArgs;
     use crate::protocol::azure::answers::ListedBlob;
 
     fn blob(name: &str) -> Remote {
-        let args = ConnectArgs {
-            endpoint: None,
-            account: None,
-            connection_string: None,
-            ca: None,
-            retries: 0,
-        };
+        let args = LoginArgs { endpoint: None, account: None, connection_string: None, ca: None };
         let login = Login::new(&args).unwrap();
         Place::parse(OsStr::new(name), &login).unwrap().remote().unwrap()
     }

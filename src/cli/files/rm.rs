@@ -71,7 +71,7 @@ struct Counts {
 /// # Errors
 /// [`FilesError`].
 pub(in crate::cli) async fn rm(args: &RmArgs) -> Result<(), FilesError> {
-    let login = Login::new(&args.connect)?;
+    let login = Login::new(&args.connect.login)?;
     // All are checked before the first is deleted.
     let mut targets = Vec::new();
     for place in places(&args.places, &login)? {
@@ -199,14 +199,12 @@ mod tests {
     use std::ffi::OsStr;
 
     use super::*;
+    use crate::cli::files::connect::LoginArgs;
     use crate::cli::files::place::Place;
 
     fn args(recursive: bool, container: bool) -> RmArgs {
         let connect = ConnectArgs {
-            endpoint: None,
-            account: None,
-            connection_string: None,
-            ca: None,
+            login: LoginArgs { endpoint: None, account: None, connection_string: None, ca: None },
             retries: 0,
         };
         RmArgs {
@@ -235,7 +233,7 @@ mod tests {
             ("by://", true, true, ""),
         ] {
             let args = args(recursive, container);
-            let login = Login::new(&args.connect).unwrap();
+            let login = Login::new(&args.connect.login).unwrap();
             let parsed = Place::parse(OsStr::new(place), &login).unwrap().remote().unwrap();
             let found = match target(parsed, &args) {
                 Ok(Target::Blob(_)) => "Blob",

@@ -150,8 +150,8 @@ impl Service {
     pub(super) fn new(args: &ConnectArgs) -> Result<Self, FilesError> {
         let (clock, rand) = (Arc::new(OsClock::new()), Arc::new(OsRand));
         let env = Env { clock, rand, tasks: Tasks::new() };
-        let http =
-            Http::new(args.ca.as_deref(), env.tasks.clone()).map_err(FilesError::Authority)?;
+        let http = Http::new(args.login.ca.as_deref(), env.tasks.clone())
+            .map_err(FilesError::Authority)?;
         Ok(Self { http, retries: args.retries, env, traffic: Arc::default() })
     }
 
@@ -280,6 +280,7 @@ fn pause(tries: u32, asked: Option<Duration>, random: u64) -> Duration {
 mod tests {
     use super::*;
     use crate::cli::files::connect::Login;
+    use crate::cli::files::connect::LoginArgs;
 
     #[test]
     fn only_what_can_pass_is_sent_again() {
@@ -294,13 +295,7 @@ mod tests {
 
     #[test]
     fn time_grows_with_the_bytes_that_are_sent_answered_or_fetched() {
-        let args = ConnectArgs {
-            endpoint: None,
-            account: None,
-            connection_string: None,
-            ca: None,
-            retries: 0,
-        };
+        let args = LoginArgs { endpoint: None, account: None, connection_string: None, ca: None };
         let endpoint = Login::new(&args).unwrap().endpoint();
         let ask = || Ask::new(Method::PUT, &endpoint, Some("c"), Some("b"));
         assert_eq!(ask().patience(), PATIENCE);

@@ -14,7 +14,7 @@ use super::names;
 
 /// How lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Style {
+pub(in crate::cli) enum Style {
     /// A JSON object.
     Json,
     /// Columns, rounded sizes, folders in colour.
@@ -25,7 +25,7 @@ pub(super) enum Style {
 
 impl Style {
     /// The style of standard output.
-    pub(super) fn of(json: bool) -> Self {
+    pub(in crate::cli) fn of(json: bool) -> Self {
         match json {
             true => Self::Json,
             false if std::io::stdout().is_terminal() => Self::Terminal,

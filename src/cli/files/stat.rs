@@ -67,7 +67,7 @@ pub struct StatArgs {
 /// # Errors
 /// [`FilesError`].
 pub(in crate::cli) async fn stat(args: &StatArgs) -> Result<(), FilesError> {
-    let login = Login::new(&args.connect)?;
+    let login = Login::new(&args.connect.login)?;
     let service = Service::new(&args.connect)?;
     for place in places(&args.places, &login)? {
         let place = place.remote()?;

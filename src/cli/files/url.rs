@@ -8,14 +8,14 @@ use super::error::FilesError;
 
 /// A URL, taken apart. Its path is still percent-encoded.
 #[derive(Clone)]
-pub(super) struct Url {
-    pub(super) tls: bool,
-    pub(super) host: String,
-    pub(super) port: u16,
-    pub(super) authority: String,
-    pub(super) path: String,
+pub(in crate::cli) struct Url {
+    pub(in crate::cli) tls: bool,
+    pub(in crate::cli) host: String,
+    pub(in crate::cli) port: u16,
+    pub(in crate::cli) authority: String,
+    pub(in crate::cli) path: String,
     /// The query, which is a shared access signature.
-    pub(super) signature: Option<String>,
+    pub(in crate::cli) signature: Option<String>,
 }
 
 impl Url {
@@ -23,7 +23,7 @@ impl Url {
     ///
     /// # Errors
     /// [`FilesError::Url`].
-    pub(super) fn parse(text: &str) -> Result<Self, FilesError> {
+    pub(in crate::cli) fn parse(text: &str) -> Result<Self, FilesError> {
         // A signature in an error message would be in logs.
         let refused = |why| FilesError::Url { text: plain(text).to_owned(), why };
         let (tls, rest) = match (text.strip_prefix("http://"), text.strip_prefix("https://")) {
@@ -59,20 +59,20 @@ impl Url {
     }
 
     /// A refusal of this URL.
-    pub(super) fn refused(&self, why: &'static str) -> FilesError {
+    pub(in crate::cli) fn refused(&self, why: &'static str) -> FilesError {
         let scheme = if self.tls { "https" } else { "http" };
         FilesError::Url { text: format!("{scheme}://{}{}", self.authority, self.path), why }
     }
 
     /// The account of a host such as `ACCOUNT.blob.DOMAIN`.
-    pub(super) fn account_of_host(&self) -> Option<&str> {
+    pub(in crate::cli) fn account_of_host(&self) -> Option<&str> {
         let (account, rest) = self.host.split_once('.')?;
         let domain = rest.strip_prefix("blob.")?;
         (!account.is_empty() && !domain.is_empty()).then_some(account)
     }
 
     /// An endpoint at this URL's host.
-    pub(super) fn endpoint(
+    pub(in crate::cli) fn endpoint(
         &self,
         base: String,
         account: String,
@@ -91,7 +91,7 @@ impl Url {
 }
 
 /// A URL without its query.
-pub(super) fn plain(text: &str) -> &str {
+pub(in crate::cli) fn plain(text: &str) -> &str {
     text.split('?').next().unwrap_or_default()
 }
 

@@ -222,18 +222,12 @@ mod tests {
     use std::ffi::OsStr;
 
     use super::*;
-    use crate::cli::files::connect::ConnectArgs;
     use crate::cli::files::connect::Login;
+    use crate::cli::files::connect::LoginArgs;
     use crate::cli::files::place::Place;
 
     fn blobs() -> Blobs {
-        let args = ConnectArgs {
-            endpoint: None,
-            account: None,
-            connection_string: None,
-            ca: None,
-            retries: 0,
-        };
+        let args = LoginArgs { endpoint: None, account: None, connection_string: None, ca: None };
         let login = Login::new(&args).unwrap();
         let source = Place::parse(OsStr::new("by://box/in"), &login).unwrap().remote().unwrap();
         let list = Listing::new(&source, source.prefix(), false);

@@ -21,6 +21,7 @@ use crate::frontend::answers::Reservation;
 use crate::frontend::audit_log::draft::Draft;
 use crate::frontend::dialect::framing::Encoder;
 use crate::frontend::metrics::Traffic;
+use crate::frontend::spans::Recording;
 
 /// The next pieces of a body, and the source for those after.
 pub type Next =
@@ -67,6 +68,8 @@ struct Sending {
     _refusal: Option<OwnedSemaphorePermit>,
     /// The request's lines of the audit log, written when the body is dropped.
     draft: Option<Box<Draft>>,
+    /// The request's span, which ends when the body is dropped.
+    span: Option<Box<Recording>>,
     /// Memory for what is rendered into it.
     reserved: Option<Box<Reservation>>,
     /// All of the memory for answers that it holds.
@@ -174,6 +177,13 @@ impl ResponseBody {
     #[must_use]
     pub(in crate::frontend) fn drafting(mut self, draft: Option<Box<Draft>>) -> Self {
         self.sending.draft = draft;
+        self
+    }
+
+    /// Ends the request's span when it is sent.
+    #[must_use]
+    pub(in crate::frontend) fn recorded(mut self, span: Option<Box<Recording>>) -> Self {
+        self.sending.span = span;
         self
     }
 

@@ -41,6 +41,7 @@ use crate::frontend::source::Listening;
 use crate::frontend::source::Outside;
 use crate::frontend::source::Requester;
 use crate::frontend::source::Rules;
+use crate::frontend::spans::Spans;
 use crate::frontend::state::Dependencies;
 use crate::frontend::state::FrontEnd;
 use crate::frontend::tokens::Tokens;
@@ -140,6 +141,7 @@ async fn front_over(host: Arc<dyn IndexHost>) -> (FrontEnd, Account) {
         container_ids: Arc::new(IdAllocator::new(coordinator, counter::CONTAINER_IDS)),
         metrics: Metrics::register(&mut registry),
         trace: Trace::default(),
+        spans: Spans::default(),
         faults: Faults::new(env.clone(), &mut registry),
         audit_log: AuditLog::default(),
         env,

@@ -13,6 +13,7 @@ use crate::capacity::Capacity;
 use crate::coordinator::IdAllocator;
 use crate::env::Env;
 use crate::env::Waits;
+use crate::env::waiting;
 use crate::frontend::encrypt::Encrypting;
 use crate::frontend::md5_queue::Md5Queue;
 use crate::frontend::write::budget::BodyBudget;
@@ -29,6 +30,7 @@ use crate::index::InFlight;
 use crate::protocol::model::Refusal;
 use crate::types::AccountId;
 use crate::types::PAGE_WINDOW_BYTES;
+use crate::types::request::Stage;
 
 /// Sizes of the write path.
 #[derive(Clone, Copy, Debug)]
@@ -160,7 +162,7 @@ impl WritePool {
             let bytes = Bytes::copy_from_slice(&join(body.pieces));
             return Ok(Stored::inline(bytes, body.held));
         }
-        self.small.append(body).await
+        waiting(self.shared.env.clock.as_ref(), Stage::Journal, self.small.append(body)).await
     }
 
     /// Stores pages that begin at offset `start` of their blob. They are split at multiples of 64
@@ -201,7 +203,8 @@ impl WritePool {
         }
         drop(held);
         let (mut stored, mut failed) = (self.shared.stored(Vec::new(), Vec::new()), None);
-        for answer in join_all(parts).await {
+        let answers = waiting(self.shared.env.clock.as_ref(), Stage::Journal, join_all(parts));
+        for answer in answers.await {
             match answer {
                 Ok(mut part) => {
                     stored.locations.append(&mut part.locations);

@@ -9,6 +9,7 @@ use crate::capacity;
 use crate::capacity::Durability;
 use crate::capacity::FRAME_PAYLOAD_MAX;
 use crate::capacity::merge;
+use crate::env::waiting;
 use crate::frontend::errors;
 use crate::frontend::write::BodyBudget;
 use crate::frontend::write::BodyMemory;
@@ -20,6 +21,7 @@ use crate::frontend::write::extent::WriterContext;
 use crate::frontend::write::lane::Lane;
 use crate::frontend::write::stored::Stored;
 use crate::protocol::model::Refusal;
+use crate::types::request::Stage;
 
 #[expect(clippy::cast_possible_truncation, reason = "one MiB")]
 const FRAME: usize = FRAME_PAYLOAD_MAX as usize;
@@ -90,9 +92,9 @@ impl StreamWriter {
             self.append().await?;
         }
         for extent in self.written.extents() {
-            ExtentWriter::flush(&self.shared, extent)
-                .await
-                .map_err(|e| errors::from_capacity(&e))?;
+            let flushed = ExtentWriter::flush(&self.shared, extent);
+            let flushed = waiting(self.shared.env.clock.as_ref(), Stage::Journal, flushed).await;
+            flushed.map_err(|e| errors::from_capacity(&e))?;
         }
         let empty = self.shared.stored(Vec::new(), Vec::new());
         Ok(std::mem::replace(&mut self.written, empty))
@@ -113,7 +115,8 @@ impl StreamWriter {
             drop((writer, held));
             Ok::<_, NotStored>(shared.stored(locations, vec![guard]))
         });
-        let appended = appending.await.unwrap_or_else(|error| {
+        let appended = waiting(self.shared.env.clock.as_ref(), Stage::Journal, appending).await;
+        let appended = appended.unwrap_or_else(|error| {
             tracing::error!(%error, "the task that appends a body failed");
             Err(capacity::Error::Ended { doing: "append" }.into())
         })?;

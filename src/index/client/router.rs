@@ -11,6 +11,8 @@ use futures_util::future::join_all;
 
 use crate::coordinator::Coordinator;
 use crate::env::Env;
+use crate::env::Waiting;
+use crate::env::waiting;
 use crate::index::Error;
 use crate::index::IndexHost;
 use crate::index::ListBlobs;
@@ -28,6 +30,7 @@ use crate::index::api::Place;
 use crate::index::client::fixed::owner;
 use crate::index::client::follow::MapFollower;
 use crate::index::client::stripes;
+use crate::types::request::Stage;
 
 /// How long a request is retried while its map is stale. A change of the map takes milliseconds.
 /// The time is long enough for many changes in a row.
@@ -90,7 +93,7 @@ impl Router {
         loop {
             let map = self.map();
             let target = owner(&map, key)?;
-            match self.host.read_kept(target, read).await {
+            match self.waiting(self.host.read_kept(target, read)).await {
                 Err(Error::WrongPartition) => {
                     self.refresh(Refused { map: &map, target }, &mut retry).await?;
                 }
@@ -139,7 +142,8 @@ impl Router {
                 let answer = self.host.read(target, read(owners.len()));
                 async move { (target, answer.await) }
             };
-            let answers = join_all(owners.iter().map(Target::of).map(ask)).await;
+            let asked = join_all(owners.iter().map(Target::of).map(ask));
+            let answers = self.waiting(asked).await;
             let mut stale =
                 answers.iter().filter(|one| matches!(one.1, Err(Error::WrongPartition)));
             if let Some((target, _)) = stale.next() {
@@ -196,13 +200,19 @@ impl Router {
         loop {
             let map = self.map();
             let target = owner(&map, &key)?;
-            match self.host.write_shared(target, Arc::clone(&write)).await {
+            let written = self.host.write_shared(target, Arc::clone(&write));
+            match self.waiting(written).await {
                 Err(Error::WrongPartition) => {
                     self.refresh(Refused { map: &map, target }, &mut retry).await?;
                 }
                 answer => return answer,
             }
         }
+    }
+
+    /// Measures how long the current request waits for the index.
+    fn waiting<F: Future>(&self, asked: F) -> Waiting<'_, F> {
+        waiting(self.env.clock.as_ref(), Stage::Index, asked)
     }
 
     async fn refresh(&self, refused: Refused<'_>, retry: &mut StaleRetry) -> Result<(), Error> {

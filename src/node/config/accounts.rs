@@ -133,6 +133,12 @@ impl AccountConfig {
         self.for_development
     }
 
+    /// The text of its first key, which is the secret of its S3 access key; empty if it has none.
+    #[must_use]
+    pub fn first_key(&self) -> &str {
+        self.keys.first().map_or("", String::as_str)
+    }
+
     /// The keys, prepared to verify signatures.
     ///
     /// # Errors

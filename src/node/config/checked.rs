@@ -31,9 +31,9 @@ use super::identities::Identities;
 use super::listen_address::ListenAddress;
 use super::oidc;
 use super::oidc::OidcConfig;
+use super::otlp::OtlpConfig;
 use super::s3::S3Config;
 use super::settings::Settings;
-use super::settings::TlsMode;
 use super::size::Size;
 use super::switch::Switch;
 use super::tls_source::TlsSource;
@@ -196,6 +196,8 @@ pub struct Config {
     pub drain: Duration,
     /// The audit log of changes and, if configured, of requests. Default none.
     pub audit_log: audit_log::Settings,
+    /// Where spans of requests are sent. Default nowhere.
+    pub otlp: Option<OtlpConfig>,
     /// Which log lines are written. Default `info`.
     pub log: String,
     /// The format of log lines. Default text.
@@ -263,7 +265,8 @@ impl Config {
             blob_domains: lower_all(s.blob_domain.unwrap_or_else(|| vec!["localhost".to_owned()])),
             allow_hosts: lower_all(s.allow_host.unwrap_or_default()),
             https_only: is_on(s.https_only),
-            tls: tls(s.tls, s.tls_cert, s.tls_key)?,
+            tls: TlsSource::of(s.tls, s.tls_cert, s.tls_key)?,
+            otlp: OtlpConfig::new(s.otlp_endpoint, s.otlp_sample)?,
             initial_partitions: INITIAL_PARTITIONS
                 .of("initial_partitions", s.initial_partitions)?,
             index_hosts: INDEX_HOSTS.of("index_hosts", s.index_hosts)?,
@@ -276,11 +279,8 @@ impl Config {
             scrub_bytes_per_second: SCRUB_BYTES_PER_SECOND
                 .bytes("scrub_bytes_per_second", s.scrub_bytes_per_second)?,
             connections_max: CONNECTIONS_MAX.of("connections_max", s.connections_max)?,
-            peer_connections_max: within_if_set(
-                "peer_connections_max",
-                s.peer_connections_max,
-                &CONNECTIONS_MAX.range,
-            )?,
+            peer_connections_max: CONNECTIONS_MAX
+                .if_set("peer_connections_max", s.peer_connections_max)?,
             first_byte: FIRST_BYTE_SECONDS.seconds("first_byte_seconds", s.first_byte_seconds)?,
             requests_max: REQUESTS_MAX.of("requests_max", s.requests_max)?,
             account_requests_per_second: ACCOUNT_REQUESTS_PER_SECOND
@@ -425,20 +425,6 @@ fn audit_log_destination(path: PathBuf) -> audit_log::Destination {
     }
 }
 
-fn tls(
-    mode: Option<TlsMode>,
-    cert: Option<PathBuf>,
-    key: Option<PathBuf>,
-) -> Result<TlsSource, ConfigError> {
-    match (mode, cert, key) {
-        (Some(TlsMode::Off), _, _) | (None, None, None) => Ok(TlsSource::Off),
-        (Some(TlsMode::Auto), None, None) => Ok(TlsSource::Auto),
-        (Some(TlsMode::Auto), _, _) => Err(ConfigError::TlsTwice),
-        (None, Some(cert), Some(key)) => Ok(TlsSource::Files { cert, key }),
-        (None, _, _) => Err(ConfigError::TlsHalf),
-    }
-}
-
 fn rules(allow: Option<Vec<Pattern>>, deny: Option<Vec<Pattern>>) -> Rules {
     Rules { allow: allow.unwrap_or_default(), deny: deny.unwrap_or_default() }
 }
@@ -453,6 +439,11 @@ fn read(path: &Path) -> Result<Settings, ConfigError> {
 impl<T: PartialOrd + Copy + fmt::Display> Limit<T> {
     fn of(&self, setting: &'static str, given: Option<T>) -> Result<T, ConfigError> {
         within(setting, given.unwrap_or(self.default), &self.range)
+    }
+
+    /// The same for a setting whose default is none.
+    fn if_set(&self, setting: &'static str, given: Option<T>) -> Result<Option<T>, ConfigError> {
+        within_if_set(setting, given, &self.range)
     }
 }
 

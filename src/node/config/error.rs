@@ -39,6 +39,15 @@ pub enum ConfigError {
         /// The address.
         listen: SocketAddr,
     },
+    /// The collector cannot be reached by what is given.
+    #[error(
+        "--otlp-endpoint is no URL of a collector: write http://HOST:4318 or https://HOST, without a \
+         user name and a query; OTEL_EXPORTER_OTLP_HEADERS has what it demands of senders"
+    )]
+    OtlpEndpoint,
+    /// A ratio of spans that nobody gets.
+    #[error("--otlp-sample without --otlp-endpoint: no spans are sent")]
+    OtlpSample,
     /// An account is malformed.
     #[error("{0}")]
     Account(#[from] AccountError),

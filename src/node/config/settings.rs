@@ -6,6 +6,7 @@ use clap::Args;
 use serde::Deserialize;
 
 use crate::frontend::source::Pattern;
+use crate::frontend::spans::Ratio;
 use crate::telemetry::LogFormat;
 
 use super::accounts::AccountText;
@@ -274,6 +275,14 @@ pub struct Settings {
     /// for a new one [default: 8]
     #[arg(long, value_name = "N", env = "BLOCKYARD_AUDIT_LOG_FILES")]
     pub audit_log_files: Option<u32>,
+    /// Where a collector takes spans of requests as OTLP over HTTP, such as
+    /// <http://127.0.0.1:4318>; /v1/traces is added [default: none are sent]
+    #[arg(long, value_name = "URL", env = "BLOCKYARD_OTLP_ENDPOINT")]
+    pub otlp_endpoint: Option<String>,
+    /// The part of requests that have a span, from 0 to 1. A request with a traceparent has one if
+    /// that says so [default: 1]
+    #[arg(long, value_name = "RATIO", env = "BLOCKYARD_OTLP_SAMPLE")]
+    pub otlp_sample: Option<Ratio>,
     /// Which log lines are written, such as `info` or `warn,blockyard::index=debug` [default: info]
     #[arg(long, value_name = "FILTER", env = "BLOCKYARD_LOG")]
     pub log: Option<String>,
@@ -346,6 +355,8 @@ impl Settings {
             audit_requests: self.audit_requests.or(below.audit_requests),
             audit_log_bytes: self.audit_log_bytes.or(below.audit_log_bytes),
             audit_log_files: self.audit_log_files.or(below.audit_log_files),
+            otlp_endpoint: self.otlp_endpoint.or(below.otlp_endpoint),
+            otlp_sample: self.otlp_sample.or(below.otlp_sample),
             log: self.log.or(below.log),
             log_format: self.log_format.or(below.log_format),
         }

@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use super::error::ConfigError;
+use super::settings::TlsMode;
+
 /// Where the certificate comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsSource {
@@ -16,4 +19,24 @@ pub enum TlsSource {
         /// Its private key.
         key: PathBuf,
     },
+}
+
+impl TlsSource {
+    /// Checks what is given.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for a certificate without its key, and for files in addition to `auto`.
+    pub(super) fn of(
+        mode: Option<TlsMode>,
+        cert: Option<PathBuf>,
+        key: Option<PathBuf>,
+    ) -> Result<Self, ConfigError> {
+        match (mode, cert, key) {
+            (Some(TlsMode::Off), _, _) | (None, None, None) => Ok(Self::Off),
+            (Some(TlsMode::Auto), None, None) => Ok(Self::Auto),
+            (Some(TlsMode::Auto), _, _) => Err(ConfigError::TlsTwice),
+            (None, Some(cert), Some(key)) => Ok(Self::Files { cert, key }),
+            (None, _, _) => Err(ConfigError::TlsHalf),
+        }
+    }
 }

@@ -12,6 +12,7 @@ calls.py    calls on one blob, with the answers that models know
 linearizable.py  whether a recorded history can be explained by one thing at a time
 raced.py    clients that race on few blobs while something else happens, and what their histories say
 driver.py   the load driver of benches/load beside a script
+collector.py  a collector of OpenTelemetry that decodes spans
 openapi.py  the published description, and answers held against it
 fuzzing.py  requests that contract.py draws, about things that exist
 

@@ -102,6 +102,7 @@ impl Blob {
             router: Arc::clone(&self.router),
             capacity: Arc::clone(&self.rig.node) as _,
             tasks: self.rig.env.tasks.clone(),
+            clock: Arc::clone(&self.rig.env.clock),
             blob: BlobVersion { key, revision: Revision::Current },
             content: ContentVersion { etag: Etag::from_commit(Timestamp::ZERO), generation: None },
             pieces: vec![Piece::Stored { location, range: 0..len }].into(),

@@ -72,6 +72,10 @@ fn s3_of_the_file() -> S3Config {
     }
 }
 
+fn otlp_of_the_file() -> OtlpConfig {
+    OtlpConfig { endpoint: "http://c:4318".to_owned(), sample: "0.25".parse().unwrap() }
+}
+
 #[test]
 fn file_takes_every_setting() {
     let file = format!(
@@ -81,7 +85,7 @@ fn file_takes_every_setting() {
          scrub_bytes_per_second = 0\nconnections_max = 8\npeer_connections_max = 5\nfirst_byte_seconds = 4\nrequests_max = 9\naccount_requests_per_second = 12\nbody_idle_seconds = 10\nrequest_min_rate = 14\nresponse_stall_timeout = 13\nresponse_min_rate = 0\n\
          copy_source_allow = ['*.example']\ncopy_source_deny = ['10.0.0.0/8', '*']\ncopy_source_bytes_per_second_min = 13\n\
          rehydration_seconds = 11\nretention_day = 12\nlast_access_time = 'on'\ndevelopment_tokens = 'on'\ndrain_seconds = 0\n\
-         audit_log = '-'\naudit_requests = true\naudit_log_bytes = 65_536\naudit_log_files = 2\nlog = 'warn,blockyard::index=debug'\nlog_format = 'json'\n"
+         audit_log = '-'\naudit_requests = true\naudit_log_bytes = 65_536\naudit_log_files = 2\notlp_endpoint = 'http://c:4318'\notlp_sample = 0.25\nlog = 'warn,blockyard::index=debug'\nlog_format = 'json'\n"
     );
     let config = load(&[], &file).unwrap();
     let expected = Config {
@@ -138,6 +142,7 @@ fn file_takes_every_setting() {
             bytes_max: 64 << 10,
             files: 2,
         },
+        otlp: Some(otlp_of_the_file()),
         log: "warn,blockyard::index=debug".to_owned(),
         log_format: LogFormat::Json,
     };

@@ -4,9 +4,16 @@ use bytes::Bytes;
 
 /// One request.
 #[derive(Debug, Clone)]
-pub(crate) enum Call {
-    /// Make the container. An existing container is also a success.
-    CreateContainer,
+pub enum Call {
+    /// Look whether the container exists.
+    ProbeContainer,
+    /// Make the container.
+    CreateContainer {
+        /// Whether an existing container is also a success.
+        may_exist: bool,
+    },
+    /// Delete the container, which must be empty.
+    DeleteContainer,
     /// Write a whole blob.
     Put {
         /// Blob name.
@@ -49,7 +56,7 @@ pub(crate) enum Call {
         /// Blob name.
         name: String,
     },
-    /// Stage one block, with its CRC-64 where the protocol takes it.
+    /// Stage one block.
     Stage {
         /// Blob name.
         name: String,
@@ -68,5 +75,17 @@ pub(crate) enum Call {
         upload: String,
         /// What `Stage` answered, in order; empty strings for Azure.
         tags: Vec<String>,
+    },
+    /// One page of names of blobs that were begun in blocks and not committed.
+    Unfinished {
+        /// The prefix of the names.
+        prefix: String,
+    },
+    /// Drop what was staged of an upload (S3 only; a blob of Azure is written and deleted).
+    Abort {
+        /// Blob name.
+        name: String,
+        /// The id of the upload.
+        upload: String,
     },
 }

@@ -3,40 +3,56 @@
 mod azure;
 mod s3;
 
+use std::fmt;
+
 use bytes::Bytes;
 use http::HeaderMap;
 use http::Method;
 use http::Request;
 use http::StatusCode;
-use http::Uri;
 use http::header::HeaderName;
 use http::header::HeaderValue;
 use http_body_util::Full;
 
-use crate::call::Call;
-use crate::signing::shared_key::SharedKey;
-use crate::signing::sigv4::SigV4;
+use crate::types::Timestamp;
+
+use super::call::Call;
+use super::signing::shared_key::SharedKey;
+use super::signing::sigv4::SigV4;
 
 /// The protocol of an endpoint, with the credentials for it.
-#[derive(Debug)]
-pub(crate) enum Dialect {
+pub enum Dialect {
     /// Azure Blob, Shared Key.
     Azure(SharedKey),
+    /// Azure Blob, a shared access signature, or nothing: what everyone may do.
+    Signed(Option<String>),
     /// S3, Signature Version 4.
     S3(SigV4),
 }
 
+impl fmt::Debug for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Azure(_) => "Azure(..)",
+            Self::Signed(_) => "Signed(..)",
+            Self::S3(_) => "S3(..)",
+        })
+    }
+}
+
 /// One container of one server.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub struct Target {
     /// `host:port`, to connect to and to send as `Host`.
-    pub(crate) authority: String,
+    pub authority: String,
     /// Path in front of the container: empty, or `/account`.
     root: String,
     /// The container (bucket) of all requests.
     container: String,
     /// Protocol and credentials.
-    pub(crate) dialect: Dialect,
+    pub dialect: Dialect,
+    /// Whether a block of Azure has its CRC-64, which some servers do not take.
+    pub crc64: bool,
 }
 
 /// The parts of a request before it is signed.
@@ -61,28 +77,27 @@ impl Draft {
 }
 
 impl Target {
-    /// Reads `http://host:port[/account]`.
-    ///
-    /// # Errors
-    /// The endpoint is not a plain http address.
-    pub(crate) fn new(endpoint: &str, container: &str, dialect: Dialect) -> Result<Self, String> {
-        let uri: Uri = endpoint.parse().map_err(|e| format!("{endpoint}: {e}"))?;
-        if uri.scheme_str() != Some("http") {
-            return Err(format!("{endpoint}: only http:// is driven"));
-        }
-        let authority = uri.authority().ok_or_else(|| format!("{endpoint}: no host"))?.to_string();
-        let root = uri.path().trim_end_matches('/').to_owned();
-        Ok(Self { authority, root, container: container.to_owned(), dialect })
+    /// A container of the server at `authority`, below the path `root`.
+    #[must_use]
+    pub fn new(authority: &str, root: &str, container: &str, dialect: Dialect) -> Self {
+        let root = root.trim_end_matches('/').to_owned();
+        let (authority, container) = (authority.to_owned(), container.to_owned());
+        Self { authority, root, container, dialect, crc64: false }
     }
 
     /// The signed request for `call`; `None` if the protocol needs no request for it.
     ///
     /// # Errors
     /// A name or value does not fit into a header.
-    pub(crate) fn request(&self, call: &Call) -> Result<Option<Request<Full<Bytes>>>, String> {
+    pub fn request(
+        &self,
+        call: &Call,
+        now: Timestamp,
+    ) -> Result<Option<Request<Full<Bytes>>>, String> {
         let draft = match &self.dialect {
-            Dialect::Azure(key) => azure::draft(self, key, call)?,
-            Dialect::S3(key) => s3::draft(self, key, call)?,
+            Dialect::Azure(key) => azure::draft(self, Some(key), call, now)?,
+            Dialect::Signed(_) => azure::draft(self, None, call, now)?,
+            Dialect::S3(key) => s3::draft(self, key, call, now)?,
         };
         let Some(draft) = draft else { return Ok(None) };
         let mut uri = draft.path;
@@ -92,6 +107,10 @@ impl Target {
             uri.push('=');
             uri.push_str(&encode(value));
         }
+        if let Dialect::Signed(Some(signature)) = &self.dialect {
+            uri.push(if draft.query.is_empty() { '?' } else { '&' });
+            uri.push_str(signature);
+        }
         let mut request = Request::new(Full::new(draft.body));
         *request.method_mut() = draft.method;
         *request.uri_mut() = uri.parse().map_err(|e| format!("{uri}: {e}"))?;
@@ -100,15 +119,15 @@ impl Target {
     }
 
     /// Whether `status` is a success of `call`.
-    pub(crate) fn accepts(&self, call: &Call, status: StatusCode) -> bool {
-        let made_before = matches!(call, Call::CreateContainer) && status == StatusCode::CONFLICT;
-        status.is_success() || made_before
+    pub fn accepts(&self, call: &Call, status: StatusCode) -> bool {
+        let is_made = matches!(call, Call::CreateContainer { may_exist: true });
+        status.is_success() || is_made && status == StatusCode::CONFLICT
     }
 
     /// Number of names in a page, and the marker of the next page if there is one.
-    pub(crate) fn page(&self, xml: &[u8]) -> (usize, Option<String>) {
+    pub fn page(&self, xml: &[u8]) -> (usize, Option<String>) {
         let (entry, marker) = match self.dialect {
-            Dialect::Azure(_) => ("<Blob>", "NextMarker"),
+            Dialect::Azure(_) | Dialect::Signed(_) => ("<Blob>", "NextMarker"),
             Dialect::S3(_) => ("<Contents>", "NextContinuationToken"),
         };
         let text = String::from_utf8_lossy(xml);
@@ -116,14 +135,26 @@ impl Target {
     }
 
     /// Names and tags of a page, in its order.
-    pub(crate) fn entries(&self, xml: &[u8]) -> Vec<(String, String)> {
+    pub fn entries(&self, xml: &[u8]) -> Vec<(String, String)> {
         let (entry, name, tag) = match self.dialect {
-            Dialect::Azure(_) => ("<Blob>", "Name", "Etag"),
+            Dialect::Azure(_) | Dialect::Signed(_) => ("<Blob>", "Name", "Etag"),
             Dialect::S3(_) => ("<Contents>", "Key", "ETag"),
         };
         let text = String::from_utf8_lossy(xml);
         let value = |entry: &str, of| element(entry, of).unwrap_or_default().replace("&quot;", "");
         text.split(entry).skip(1).map(|entry| (value(entry, name), value(entry, tag))).collect()
+    }
+
+    /// Names of a page of unfinished uploads, each with the id of its upload; Azure has none.
+    #[must_use]
+    pub fn unfinished(&self, xml: &[u8]) -> Vec<(String, String)> {
+        let (entry, name) = match self.dialect {
+            Dialect::Azure(_) | Dialect::Signed(_) => ("<Blob>", "Name"),
+            Dialect::S3(_) => ("<Upload>", "Key"),
+        };
+        let text = String::from_utf8_lossy(xml);
+        let value = |entry: &str, of| element(entry, of).unwrap_or_default();
+        text.split(entry).skip(1).map(|one| (value(one, name), value(one, "UploadId"))).collect()
     }
 
     fn blob_path(&self, name: &str) -> String {
@@ -136,7 +167,7 @@ impl Target {
 }
 
 /// Text of the first element called `name`; entities are left as they are.
-pub(crate) fn element(xml: &str, name: &str) -> Option<String> {
+pub fn element(xml: &str, name: &str) -> Option<String> {
     let (_, rest) = xml.split_once(&format!("<{name}>"))?;
     let (value, _) = rest.split_once(&format!("</{name}>"))?;
     Some(value.to_owned())

@@ -12,18 +12,25 @@ use sha2::Sha256;
 use super::hmac_sha256;
 
 /// Credentials and region of an S3 endpoint.
-#[derive(Debug)]
-pub(crate) struct SigV4 {
+pub struct SigV4 {
     /// Access key id.
-    pub(crate) access_key: String,
+    pub access_key: String,
     /// Secret access key.
-    pub(crate) secret: String,
+    pub secret: String,
+    /// Session token of temporary credentials.
+    pub token: Option<String>,
     /// Region named in the credential scope.
-    pub(crate) region: String,
+    pub region: String,
+}
+
+impl std::fmt::Debug for SigV4 {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SigV4({} in {})", self.access_key, self.region)
+    }
 }
 
 /// The value of `x-amz-content-sha256` in a request whose signature does not cover the body.
-pub(crate) const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
+pub const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
 
 impl SigV4 {
     /// The value of `Authorization` for a request whose other headers are complete.
@@ -31,7 +38,7 @@ impl SigV4 {
     /// `path` is the path as sent, `query` the pairs with values already percent-encoded, `stamp`
     /// the value of `x-amz-date` (`YYYYMMDDTHHMMSSZ`). `host` and every `x-amz-*` header are
     /// signed.
-    pub(crate) fn authorization(
+    pub fn authorization(
         &self,
         method: &Method,
         path: &str,
@@ -74,7 +81,7 @@ impl SigV4 {
 }
 
 /// `x-amz-date` for a time in whole seconds since 1970: `YYYYMMDDTHHMMSSZ`.
-pub(crate) fn stamp(unix_seconds: u64) -> String {
+pub fn stamp(unix_seconds: u64) -> String {
     let (days, rest) = (unix_seconds / 86_400, unix_seconds % 86_400);
     // Days counted from 0000-03-01, so that the leap day ends its year (Gregorian era of 400
     // years).
@@ -92,7 +99,7 @@ pub(crate) fn stamp(unix_seconds: u64) -> String {
 }
 
 /// The value of `x-amz-content-sha256` in a request whose signature covers `body`.
-pub(crate) fn payload_hash(body: &[u8]) -> String {
+pub fn payload_hash(body: &[u8]) -> String {
     hex(&Sha256::digest(body))
 }
 

@@ -1,17 +1,17 @@
 //! Calls as Azure Blob requests.
 
-use std::time::SystemTime;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use crc_fast::CrcAlgorithm;
 use http::Method;
 
+use crate::cli::bench::driver::call::Call;
+use crate::cli::bench::driver::signing::shared_key::SharedKey;
+use crate::types::Timestamp;
+
 use super::Draft;
 use super::Target;
-use crate::call::Call;
-use crate::signing::shared_key::SharedKey;
 
 /// The version of all requests: old enough for every server that is compared.
 const VERSION: &str = "2023-11-03";
@@ -24,27 +24,47 @@ fn block_id(number: u32) -> String {
 /// The request to sign; `None` for `StartUpload`, because uploads of blocks need no start.
 pub(super) fn draft(
     target: &Target,
-    key: &SharedKey,
+    key: Option<&SharedKey>,
     call: &Call,
+    now: Timestamp,
 ) -> Result<Option<Draft>, String> {
     let Some(mut draft) = unsigned(target, call)? else { return Ok(None) };
     draft.header("host", &target.authority)?;
     draft.header("x-ms-version", VERSION)?;
-    draft.header("x-ms-date", &httpdate::fmt_http_date(SystemTime::now()))?;
+    draft.header("x-ms-date", &httpdate::fmt_http_date(now.to_system_time()))?;
     if draft.method == Method::PUT {
         let length = draft.body.len().to_string();
         draft.header("content-length", &length)?;
     }
-    let value = key.authorization(&draft.method, &draft.path, &draft.query, &draft.headers);
-    draft.header("authorization", &value)?;
+    if let Some(key) = key {
+        let value = key.authorization(&draft.method, &draft.path, &draft.query, &draft.headers);
+        draft.header("authorization", &value)?;
+    }
     Ok(Some(draft))
+}
+
+fn of_container(method: Method, target: &Target) -> Draft {
+    let mut draft = Draft::new(method, target.container_path());
+    draft.query.push(("restype", "container".to_owned()));
+    draft
 }
 
 fn unsigned(target: &Target, call: &Call) -> Result<Option<Draft>, String> {
     let draft = match call {
-        Call::CreateContainer => {
-            let mut draft = Draft::new(Method::PUT, target.container_path());
-            draft.query.push(("restype", "container".to_owned()));
+        Call::ProbeContainer => of_container(Method::HEAD, target),
+        Call::CreateContainer { .. } => of_container(Method::PUT, target),
+        Call::DeleteContainer => of_container(Method::DELETE, target),
+        Call::Unfinished { prefix } => {
+            let mut draft = of_container(Method::GET, target);
+            draft.query.push(("comp", "list".to_owned()));
+            draft.query.push(("include", "uncommittedblobs".to_owned()));
+            draft.query.push(("prefix", prefix.clone()));
+            draft
+        }
+        // What was staged is dropped when the blob is written, which is deleted then.
+        Call::Abort { name, .. } => {
+            let mut draft = Draft::new(Method::PUT, target.blob_path(name));
+            draft.header("x-ms-blob-type", "BlockBlob")?;
             draft
         }
         Call::Put { name, body, .. } => {
@@ -64,8 +84,7 @@ fn unsigned(target: &Target, call: &Call) -> Result<Option<Draft>, String> {
         Call::Head { name } => Draft::new(Method::HEAD, target.blob_path(name)),
         Call::Delete { name } => Draft::new(Method::DELETE, target.blob_path(name)),
         Call::List { prefix, limit, marker } => {
-            let mut draft = Draft::new(Method::GET, target.container_path());
-            draft.query.push(("restype", "container".to_owned()));
+            let mut draft = of_container(Method::GET, target);
             draft.query.push(("comp", "list".to_owned()));
             draft.query.push(("prefix", prefix.clone()));
             draft.query.push(("maxresults", limit.to_string()));
@@ -79,8 +98,10 @@ fn unsigned(target: &Target, call: &Call) -> Result<Option<Draft>, String> {
             let mut draft = Draft::new(Method::PUT, target.blob_path(name));
             draft.query.push(("comp", "block".to_owned()));
             draft.query.push(("blockid", block_id(*number)));
-            let sum = crc_fast::checksum(CrcAlgorithm::Crc64Nvme, body);
-            draft.header("x-ms-content-crc64", &STANDARD.encode(sum.to_le_bytes()))?;
+            if target.crc64 {
+                let sum = crc_fast::checksum(CrcAlgorithm::Crc64Nvme, body);
+                draft.header("x-ms-content-crc64", &STANDARD.encode(sum.to_le_bytes()))?;
+            }
             draft.body = body.clone();
             draft
         }

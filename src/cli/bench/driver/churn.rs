@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use crate::call::Call;
-use crate::client::Client;
-use crate::connection::Shared;
-use crate::data::pick;
+use super::call::Call;
+use super::client::Client;
+use super::data::pick;
+use super::shared::Shared;
 
 /// Names of one connection.
 const NAMES: u64 = 40;
@@ -19,14 +19,14 @@ const PAGE: u32 = 7;
 
 /// The content of a connection's names.
 #[derive(Debug)]
-pub(crate) struct Holdings {
+pub(super) struct Holdings {
     prefix: String,
     blobs: BTreeMap<String, (String, Bytes)>,
 }
 
 impl Holdings {
     /// The names of the connection with this number.
-    pub(crate) fn new(place: usize) -> Self {
+    pub(super) fn new(place: usize) -> Self {
         Self { prefix: format!("{place:03}/"), blobs: BTreeMap::new() }
     }
 }
@@ -35,7 +35,7 @@ impl Holdings {
 ///
 /// # Errors
 /// The server refused, or the answer differs from what was written.
-pub(crate) async fn step(
+pub(super) async fn step(
     client: &mut Client,
     shared: &Shared,
     number: u64,
@@ -69,7 +69,7 @@ pub(crate) async fn step(
 ///
 /// # Errors
 /// As of [`step`].
-pub(crate) async fn last(client: &mut Client, own: &Holdings) -> Result<(), String> {
+pub(super) async fn last(client: &mut Client, own: &Holdings) -> Result<(), String> {
     list(client, own).await?;
     for name in own.blobs.keys() {
         get(client, own, name.clone()).await?;

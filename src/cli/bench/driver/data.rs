@@ -6,36 +6,36 @@ use rand::RngExt;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use crate::workloads::Order;
-use crate::workloads::Set;
-
-/// Largest body of any workload.
-const LARGEST: usize = 16 << 20;
+use super::workload::Order;
+use super::workload::Set;
 
 /// The number of places in the pool at which bodies begin, 64 bytes apart.
 const STARTS: usize = 1024;
 
 /// One random buffer that every body is a slice of. Random bytes do not compress.
 #[derive(Debug)]
-pub(crate) struct Pool(Bytes);
+pub struct Pool(Bytes);
 
 impl Pool {
-    /// The same bytes in every run.
-    pub(crate) fn new() -> Self {
-        let mut bytes = vec![0; LARGEST + STARTS * 64];
+    /// The same bytes in every run, for bodies of up to `largest` bytes.
+    #[must_use]
+    pub fn new(largest: usize) -> Self {
+        let mut bytes = vec![0; largest + STARTS * 64];
         StdRng::seed_from_u64(1).fill(&mut bytes[..]);
         Self(Bytes::from(bytes))
     }
 
     /// The body of blob `number`, without copying it.
-    pub(crate) fn body(&self, number: u64, size: usize) -> Bytes {
+    #[must_use]
+    pub fn body(&self, number: u64, size: usize) -> Bytes {
         let start = pick(number, STARTS as u64) as usize * 64;
         self.0.slice(start..start + size)
     }
 }
 
 /// A number below `below` that looks random but is the same for the same `seed`.
-pub(crate) fn pick(seed: u64, below: u64) -> u64 {
+#[must_use]
+pub fn pick(seed: u64, below: u64) -> u64 {
     mixed(seed) % below.max(1)
 }
 
@@ -49,7 +49,8 @@ fn mixed(seed: u64) -> u64 {
 }
 
 /// Name of blob `number` of a set.
-pub(crate) fn name(set: Set, number: u64) -> String {
+#[must_use]
+pub fn name(set: Set, number: u64) -> String {
     match set.order {
         Order::Counted => format!("{}/{number:08}", set.name),
         Order::Between => format!("{}/{number:08}-gone", set.name),

@@ -4,72 +4,132 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use serde::Serialize;
 
 /// The most reasons of failures that are counted separately.
 const REASONS_MAX: usize = 20;
 
 /// Latencies, microseconds.
-pub(crate) type Latencies = Histogram<u64>;
+pub type Latencies = Histogram<u64>;
 
 /// Raw results of all connections together.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub struct Tally {
     /// Latencies of operations. That of a connection's first one includes connecting.
-    pub(crate) latencies: Latencies,
+    pub latencies: Latencies,
     /// How long connecting took.
-    pub(crate) connecting: Latencies,
+    pub connecting: Latencies,
     /// Operations done.
-    pub(crate) ops: u64,
+    pub ops: u64,
     /// Operations that failed.
-    pub(crate) errors: u64,
+    pub errors: u64,
     /// Failures by reason.
-    pub(crate) failures: BTreeMap<String, u64>,
+    pub failures: BTreeMap<String, u64>,
     /// Units done.
-    pub(crate) units: f64,
+    pub units: f64,
+    /// Bytes of bodies written and read.
+    pub bytes: u64,
+    /// Requests sent.
+    pub requests: u64,
     /// Connections opened.
-    pub(crate) connects: u64,
+    pub connects: u64,
     /// Wall time, seconds.
-    pub(crate) seconds: f64,
+    pub seconds: f64,
     /// When it began, milliseconds since 1970.
-    pub(crate) began_unix_ms: u64,
+    pub began_unix_ms: u64,
     /// When it ended, milliseconds since 1970.
-    pub(crate) ended_unix_ms: u64,
+    pub ended_unix_ms: u64,
     /// The first number that was not taken.
-    pub(crate) next: u64,
+    pub next: u64,
     /// Figures by the second in which an operation began; empty unless requested.
-    pub(crate) each_second: Vec<Second>,
+    pub each_second: Vec<Second>,
 }
 
 /// Operations that began in one second.
 #[derive(Debug)]
-pub(crate) struct Second {
+pub struct Second {
     /// Latencies, connecting included.
-    pub(crate) latencies: Latencies,
+    pub latencies: Latencies,
     /// Latencies without connecting.
-    pub(crate) connected: Latencies,
+    pub connected: Latencies,
     /// Operations that failed.
-    pub(crate) errors: u64,
+    pub errors: u64,
 }
 
 /// One operation that succeeded.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Done {
+pub struct Done {
     /// When it began, since the workload did.
-    pub(crate) began: Duration,
+    pub began: Duration,
     /// The time from then to its answer.
-    pub(crate) took: Duration,
+    pub took: Duration,
     /// The part of it in which the connection was opened.
-    pub(crate) connecting: Duration,
-    /// How many units it counts for.
-    pub(crate) units: f64,
+    pub connecting: Duration,
+    /// What it counts for.
+    pub worth: Worth,
+}
+
+/// What an operation counts for.
+#[derive(Debug, Clone, Copy)]
+pub struct Worth {
+    /// Units of its workload.
+    pub units: f64,
+    /// Bytes of bodies written and read.
+    pub bytes: u64,
+}
+
+impl Worth {
+    /// Of an operation without a body.
+    pub const ONE: Self = Self { units: 1.0, bytes: 0 };
+}
+
+/// What a workload achieved.
+#[derive(Debug, Clone, Serialize)]
+pub struct Achieved {
+    /// Operations done.
+    pub ops: u64,
+    /// Operations that failed.
+    pub errors: u64,
+    /// From the first request to the last answer.
+    pub seconds: f64,
+    /// Operations per second.
+    pub ops_per_second: f64,
+    /// Latency of one operation, microseconds.
+    pub p50_us: u64,
+    /// Latency of one operation, microseconds.
+    pub p90_us: u64,
+    /// Latency of one operation, microseconds.
+    pub p99_us: u64,
+    /// Latency of one operation, microseconds.
+    pub max_us: u64,
+    /// Failures by reason.
+    pub failures: BTreeMap<String, u64>,
 }
 
 impl Tally {
+    /// What was achieved.
+    #[must_use]
+    pub fn achieved(&self) -> Achieved {
+        let at = |share| self.latencies.value_at_quantile(share);
+        let rate = self.ops as f64 / self.seconds;
+        Achieved {
+            ops: self.ops,
+            errors: self.errors,
+            seconds: self.seconds,
+            ops_per_second: if self.seconds > 0.0 { rate } else { 0.0 },
+            p50_us: at(0.5),
+            p90_us: at(0.9),
+            p99_us: at(0.99),
+            max_us: self.latencies.max(),
+            failures: self.failures.clone(),
+        }
+    }
+
     /// Empty counts.
     ///
     /// # Errors
     /// Never in practice: the precision of the histograms is valid.
-    pub(crate) fn new() -> Result<Self, String> {
+    pub fn new() -> Result<Self, String> {
         Ok(Self {
             latencies: latencies()?,
             connecting: latencies()?,
@@ -77,6 +137,8 @@ impl Tally {
             errors: 0,
             failures: BTreeMap::new(),
             units: 0.0,
+            bytes: 0,
+            requests: 0,
             connects: 0,
             seconds: 0.0,
             began_unix_ms: 0,
@@ -87,14 +149,18 @@ impl Tally {
     }
 
     /// Counts of one event that is not a request, such as a wait.
-    pub(crate) fn one() -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn one() -> Result<Self, String> {
         Ok(Self { ops: 1, units: 1.0, ..Self::new()? })
     }
 
     /// Counts a success; with `each_second` also for its second.
-    pub(crate) fn note(&mut self, done: Done, each_second: bool) -> Result<(), String> {
+    pub(in crate::cli) fn note(&mut self, done: Done, each_second: bool) -> Result<(), String> {
         self.ops += 1;
-        self.units += done.units;
+        self.units += done.worth.units;
+        self.bytes += done.worth.bytes;
         record(&mut self.latencies, done.took)?;
         if each_second {
             let second = self.second(done.began)?;
@@ -105,7 +171,7 @@ impl Tally {
     }
 
     /// Counts a failure.
-    pub(crate) fn fail(
+    pub(in crate::cli) fn fail(
         &mut self,
         began: Duration,
         error: &str,
@@ -133,12 +199,12 @@ impl Tally {
 }
 
 /// An empty histogram.
-pub(crate) fn latencies() -> Result<Latencies, String> {
+fn latencies() -> Result<Latencies, String> {
     Histogram::new(3).map_err(|e| e.to_string())
 }
 
 /// Adds a duration.
-pub(crate) fn record(to: &mut Latencies, took: Duration) -> Result<(), String> {
+pub(super) fn record(to: &mut Latencies, took: Duration) -> Result<(), String> {
     let micros = u64::try_from(took.as_micros()).map_err(|e| e.to_string())?;
     to.record(micros).map_err(|e| e.to_string())
 }
@@ -149,7 +215,7 @@ fn reason(error: &str) -> String {
     let end = error.find([':', ';']).unwrap_or(error.len());
     let head = error.get(..end).unwrap_or(error);
     let head = head.split_once(" for ").map_or(head, |(status, _)| status);
-    match crate::target::element(error, "Code") {
+    match super::target::element(error, "Code") {
         Some(code) => format!("{head} ({code})"),
         None => head.to_owned(),
     }

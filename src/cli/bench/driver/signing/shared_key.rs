@@ -1,17 +1,15 @@
 //! Azure Shared Key: the `Authorization` header of one Blob request.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
 use http::Method;
 
-use super::hmac_sha256;
+use crate::auth::AccountKeys;
 
-/// An account and its decoded key.
+/// An account and its keys, the first of which signs.
 #[derive(Debug)]
-pub(crate) struct SharedKey {
+pub struct SharedKey {
     account: String,
-    key: Vec<u8>,
+    keys: AccountKeys,
 }
 
 /// Standard headers in their order in the string to sign; `content-length` is the third.
@@ -30,19 +28,16 @@ const ORDER: [&str; 11] = [
 ];
 
 impl SharedKey {
-    /// Takes the account name and its key in base64.
-    ///
-    /// # Errors
-    /// The key is not base64.
-    pub(crate) fn new(account: &str, key: &str) -> Result<Self, String> {
-        let key = STANDARD.decode(key).map_err(|e| format!("account key is not base64: {e}"))?;
-        Ok(Self { account: account.to_owned(), key })
+    /// Takes the account name and its keys.
+    #[must_use]
+    pub const fn new(account: String, keys: AccountKeys) -> Self {
+        Self { account, keys }
     }
 
     /// The value of `Authorization` for a request whose other headers are complete.
     ///
     /// `path` is the path as sent, `query` the decoded pairs in any order.
-    pub(crate) fn authorization(
+    pub fn authorization(
         &self,
         method: &Method,
         path: &str,
@@ -50,7 +45,7 @@ impl SharedKey {
         headers: &HeaderMap,
     ) -> String {
         let text = self.string_to_sign(method, path, query, headers);
-        let signature = STANDARD.encode(hmac_sha256(&self.key, text.as_bytes()));
+        let signature = self.keys.sign(text.as_bytes());
         format!("SharedKey {}:{signature}", self.account)
     }
 

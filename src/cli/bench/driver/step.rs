@@ -1,20 +1,20 @@
 //! One operation of a workload on one connection.
 
-use crate::call::Call;
-use crate::churn;
-use crate::churn::Holdings;
-use crate::client::Client;
-use crate::connection::Shared;
-use crate::data::name;
-use crate::data::pick;
-use crate::workloads::BLOCKS;
-use crate::workloads::Kind;
-use crate::workloads::Set;
-use crate::workloads::Unit;
+use super::call::Call;
+use super::churn;
+use super::churn::Holdings;
+use super::client::Client;
+use super::data::name;
+use super::data::pick;
+use super::shared::Shared;
+use super::tally::Worth;
+use super::workload::Kind;
+use super::workload::Set;
+use super::workload::Unit;
 
 /// The state of a connection between operations.
 #[derive(Debug)]
-pub(crate) struct Own {
+pub(super) struct Own {
     /// Where the last page ended.
     marker: Option<String>,
     /// The content of its own names (`churn`).
@@ -23,21 +23,21 @@ pub(crate) struct Own {
 
 impl Own {
     /// The state of the connection with this number before its first operation.
-    pub(crate) fn new(place: usize) -> Self {
+    pub(super) fn new(place: usize) -> Self {
         Self { marker: None, holdings: Holdings::new(place) }
     }
 }
 
-/// Executes operation `number`. Returns how many units it counts for.
+/// Executes operation `number`. Returns what it counts for.
 ///
 /// # Errors
 /// The server refused, or the answer has wrong bytes.
-pub(crate) async fn run(
+pub(super) async fn run(
     client: &mut Client,
     shared: &Shared,
     number: u64,
     own: &mut Own,
-) -> Result<f64, String> {
+) -> Result<Worth, String> {
     match shared.workload.kind {
         Kind::Put(set) => {
             client.call(&put(shared, set, number)).await?;
@@ -55,7 +55,7 @@ pub(crate) async fn run(
         Kind::Audit(set) => {
             let expect = shared.pool.body(number, set.size);
             client.call(&Call::Get { name: name(set, number), from: None, expect }).await?;
-            Ok(1.0)
+            Ok(Worth::ONE)
         }
         Kind::Range(set, length) => {
             client.call(&range(shared, set, length, number)).await?;
@@ -63,11 +63,11 @@ pub(crate) async fn run(
         }
         Kind::Head(set) => {
             client.call(&Call::Head { name: drawn(set, number) }).await?;
-            Ok(1.0)
+            Ok(Worth::ONE)
         }
         Kind::Delete(set) => {
             client.call(&Call::Delete { name: name(set, number) }).await?;
-            Ok(1.0)
+            Ok(Worth::ONE)
         }
         Kind::List(set, limit) | Kind::Pages(set, limit) => {
             let prefix = format!("{}/", set.name);
@@ -77,13 +77,13 @@ pub(crate) async fn run(
                 return Err("an empty page".to_owned());
             }
             own.marker = page.marker;
-            Ok(page.keys as f64)
+            Ok(Worth { units: page.keys as f64, bytes: 0 })
         }
-        Kind::Mixed(read, written) => mixed(client, shared, read, written, number).await,
-        Kind::Blocks(count, size) => blocks(client, shared, number, count, size).await,
+        Kind::Mixed(read, written) => mixed(client, shared, (read, written), number).await,
+        Kind::Blocks(set, count) => blocks(client, shared, number, (set, count)).await,
         Kind::Churn => {
             churn::step(client, shared, number, &mut own.holdings).await?;
-            Ok(1.0)
+            Ok(Worth::ONE)
         }
         Kind::Idle | Kind::Ready(_) => Err("not a workload of operations".to_owned()),
     }
@@ -93,7 +93,7 @@ pub(crate) async fn run(
 ///
 /// # Errors
 /// As of [`run`].
-pub(crate) async fn last(client: &mut Client, shared: &Shared, own: &Own) -> Result<(), String> {
+pub(super) async fn last(client: &mut Client, shared: &Shared, own: &Own) -> Result<(), String> {
     if matches!(shared.workload.kind, Kind::Churn) {
         churn::last(client, &own.holdings).await?;
     }
@@ -103,50 +103,57 @@ pub(crate) async fn last(client: &mut Client, shared: &Shared, own: &Own) -> Res
 async fn mixed(
     client: &mut Client,
     shared: &Shared,
-    read: Set,
-    written: Set,
+    (read, written): (Set, Set),
     number: u64,
-) -> Result<f64, String> {
-    match pick(number, 100) {
-        0..45 => client.call(&get(shared, read, number)).await?,
-        45..75 => client.call(&Call::Head { name: drawn(read, number) }).await?,
+) -> Result<Worth, String> {
+    let bytes = match pick(number, 100) {
+        0..45 => {
+            client.call(&get(shared, read, number)).await?;
+            read.size
+        }
+        45..75 => {
+            client.call(&Call::Head { name: drawn(read, number) }).await?;
+            0
+        }
         75..90 => {
             let fresh = written.count + number;
-            let answer = client.call(&put(shared, written, fresh)).await?;
+            client.call(&put(shared, written, fresh)).await?;
             shared.deletable.borrow_mut().push_back(fresh);
-            answer
+            written.size
         }
         _ => {
             let oldest = shared.deletable.borrow_mut().pop_front();
             let oldest = oldest.ok_or("nothing left to delete")?;
-            client.call(&Call::Delete { name: name(written, oldest) }).await?
+            client.call(&Call::Delete { name: name(written, oldest) }).await?;
+            0
         }
     };
-    Ok(1.0)
+    Ok(Worth { bytes: bytes as u64, ..Worth::ONE })
 }
 
 async fn blocks(
     client: &mut Client,
     shared: &Shared,
     number: u64,
-    count: u32,
-    size: usize,
-) -> Result<f64, String> {
-    let name = name(BLOCKS, number);
+    (set, count): (Set, u32),
+) -> Result<Worth, String> {
+    let name = name(set, number);
     let upload = client.call(&Call::StartUpload { name: name.clone() }).await?.tag;
     let mut tags = Vec::new();
     for block in 1..=count {
-        let body = shared.pool.body(number * u64::from(count) + u64::from(block), size);
+        let body = shared.pool.body(number * u64::from(count) + u64::from(block), set.size);
         let stage = Call::Stage { name: name.clone(), upload: upload.clone(), number: block, body };
         tags.push(client.call(&stage).await?.tag);
     }
     client.call(&Call::Commit { name, upload, tags }).await?;
-    Ok(worth(shared, size * count as usize))
+    Ok(worth(shared, set.size * count as usize))
 }
 
-/// How many of the workload's units a body of `bytes` counts for.
-fn worth(shared: &Shared, bytes: usize) -> f64 {
-    if shared.workload.unit == Unit::MiB { bytes as f64 / 1_048_576.0 } else { 1.0 }
+/// What an operation with a body of so many bytes counts for.
+fn worth(shared: &Shared, bytes: usize) -> Worth {
+    let mib = bytes as f64 / 1_048_576.0;
+    let units = if shared.workload.unit == Unit::MiB { mib } else { 1.0 };
+    Worth { units, bytes: bytes as u64 }
 }
 
 /// The name of a blob of `set`, which the operation's number determines.

@@ -1,25 +1,31 @@
 //! Calls as S3 requests, path-style.
 
-use std::time::SystemTime;
-use std::time::UNIX_EPOCH;
-
 use bytes::Bytes;
 use http::Method;
+
+use crate::cli::bench::driver::call::Call;
+use crate::cli::bench::driver::signing::sigv4;
+use crate::cli::bench::driver::signing::sigv4::SigV4;
+use crate::types::Timestamp;
 
 use super::Draft;
 use super::Target;
 use super::encode;
-use crate::call::Call;
-use crate::signing::sigv4;
-use crate::signing::sigv4::SigV4;
 
 /// The signed request.
-pub(super) fn draft(target: &Target, key: &SigV4, call: &Call) -> Result<Option<Draft>, String> {
-    let mut draft = unsigned(target, call)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|e| e.to_string())?;
-    let stamp = sigv4::stamp(now.as_secs());
+pub(super) fn draft(
+    target: &Target,
+    key: &SigV4,
+    call: &Call,
+    now: Timestamp,
+) -> Result<Option<Draft>, String> {
+    let mut draft = unsigned(target, &key.region, call)?;
+    let stamp = sigv4::stamp(now.since_unix().as_secs());
     draft.header("host", &target.authority)?;
     draft.header("x-amz-date", &stamp)?;
+    if let Some(token) = &key.token {
+        draft.header("x-amz-security-token", token)?;
+    }
     let payload = if let Call::Put { body, signed: true, .. } = call {
         sigv4::payload_hash(body)
     } else {
@@ -36,9 +42,26 @@ pub(super) fn draft(target: &Target, key: &SigV4, call: &Call) -> Result<Option<
     Ok(Some(draft))
 }
 
-fn unsigned(target: &Target, call: &Call) -> Result<Draft, String> {
+fn unsigned(target: &Target, region: &str, call: &Call) -> Result<Draft, String> {
     let draft = match call {
-        Call::CreateContainer => Draft::new(Method::PUT, target.container_path()),
+        Call::ProbeContainer => Draft::new(Method::HEAD, target.container_path()),
+        Call::CreateContainer { .. } => {
+            let mut draft = Draft::new(Method::PUT, target.container_path());
+            draft.body = placed(region);
+            draft
+        }
+        Call::DeleteContainer => Draft::new(Method::DELETE, target.container_path()),
+        Call::Unfinished { prefix } => {
+            let mut draft = Draft::new(Method::GET, target.container_path());
+            draft.query.push(("uploads", String::new()));
+            draft.query.push(("prefix", prefix.clone()));
+            draft
+        }
+        Call::Abort { name, upload } => {
+            let mut draft = Draft::new(Method::DELETE, target.blob_path(name));
+            draft.query.push(("uploadId", upload.clone()));
+            draft
+        }
         Call::Put { name, body, .. } => {
             let mut draft = Draft::new(Method::PUT, target.blob_path(name));
             draft.body = body.clone();
@@ -83,6 +106,17 @@ fn unsigned(target: &Target, call: &Call) -> Result<Draft, String> {
         }
     };
     Ok(draft)
+}
+
+/// The document of a new bucket. Buckets of the first region are made without one.
+fn placed(region: &str) -> Bytes {
+    if region == "us-east-1" {
+        return Bytes::new();
+    }
+    Bytes::from(format!(
+        "<CreateBucketConfiguration><LocationConstraint>{region}</LocationConstraint>\
+         </CreateBucketConfiguration>"
+    ))
 }
 
 fn complete(tags: &[String]) -> String {

@@ -1,8 +1,8 @@
 //! One keep-alive connection to the target.
 
+use std::io;
 use std::rc::Rc;
 use std::time::Duration;
-use std::time::Instant;
 
 use bytes::Bytes;
 use bytes::BytesMut;
@@ -15,43 +15,96 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::client::conn::http1::SendRequest;
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
 
-use crate::call::Call;
-use crate::target::Target;
-use crate::target::element;
+use crate::env::Env;
+use crate::env::net::Dial;
+use crate::env::net::Stream;
+use crate::env::net::TcpDial;
+
+use super::call::Call;
+use super::target::Target;
+use super::target::element;
+
+/// The longest time until the whole answer is there.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// How a server is reached.
+pub struct Way {
+    /// Clock and tasks.
+    pub env: Env,
+    /// Its host, without brackets.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// For https: whom to trust.
+    pub tls: Option<TlsConnector>,
+}
+
+impl std::fmt::Debug for Way {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Way({}:{})", self.host, self.port)
+    }
+}
+
+impl Way {
+    /// Opens a connection to the first address that takes one.
+    async fn open(&self) -> io::Result<Box<dyn Stream>> {
+        let mut why = io::Error::other("the host has no address");
+        for address in TcpDial.resolve(&self.host, self.port).await? {
+            match TcpDial.connect(address).await {
+                Ok(stream) => return self.secured(stream).await,
+                Err(error) => why = error,
+            }
+        }
+        Err(why)
+    }
+
+    async fn secured(&self, stream: Box<dyn Stream>) -> io::Result<Box<dyn Stream>> {
+        let Some(tls) = &self.tls else { return Ok(stream) };
+        let name = ServerName::try_from(self.host.clone()).map_err(io::Error::other)?;
+        Ok(Box::new(tls.connect(name, stream).await?))
+    }
+}
 
 /// A connection that is opened again when the server has closed it.
 #[derive(Debug)]
-pub(crate) struct Client {
-    /// Where it connects to.
-    pub(crate) target: Rc<Target>,
+pub struct Client {
+    /// How it connects.
+    pub way: Rc<Way>,
+    /// Whom it asks, and for what.
+    pub target: Rc<Target>,
     open: Option<SendRequest<Full<Bytes>>>,
     /// Connections opened so far.
-    pub(crate) connects: u64,
-    /// Time spent on opening them. The owner resets it.
-    pub(crate) connecting: Duration,
+    pub connects: u64,
+    /// Requests sent so far.
+    pub requests: u64,
+    /// Time spent on opening connections. The owner resets it.
+    pub connecting: Duration,
 }
 
 /// The answer to a successful call.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
+pub struct Answer {
     /// Names in a page (`List`).
-    pub(crate) keys: usize,
+    pub keys: usize,
     /// Where the next page begins (`List`).
-    pub(crate) marker: Option<String>,
+    pub marker: Option<String>,
     /// The page itself (`List`).
-    pub(crate) page: BytesMut,
+    pub page: BytesMut,
     /// The upload's id (`StartUpload`), the block's tag (`Stage`), or the blob's tag.
-    pub(crate) tag: String,
+    pub tag: String,
     /// `Content-Length` of the answer.
-    pub(crate) length: Option<u64>,
+    pub length: Option<u64>,
 }
 
 impl Client {
     /// A client that has not connected yet.
-    pub(crate) fn new(target: Rc<Target>) -> Self {
-        Self { target, open: None, connects: 0, connecting: Duration::ZERO }
+    #[must_use]
+    pub const fn new(target: Rc<Target>, way: Rc<Way>) -> Self {
+        let connecting = Duration::ZERO;
+        Self { way, target, open: None, connects: 0, requests: 0, connecting }
     }
 
     /// Sends `call` and reads its whole answer; wrong bytes are an error like a wrong status.
@@ -59,9 +112,12 @@ impl Client {
     /// # Errors
     /// Text for people: the status and body of the refusal, the transport's error, or where the
     /// bytes differ.
-    pub(crate) async fn call(&mut self, call: &Call) -> Result<Answer, String> {
-        let Some(request) = self.target.request(call)? else { return Ok(Answer::default()) };
-        match self.exchange(call, request).await {
+    pub async fn call(&mut self, call: &Call) -> Result<Answer, String> {
+        let now = self.way.env.clock.now();
+        let Some(request) = self.target.request(call, now)? else { return Ok(Answer::default()) };
+        let late = |_| format!("no answer within {} s", PATIENCE.as_secs());
+        let exchanged = tokio::time::timeout(PATIENCE, self.exchange(call, request)).await;
+        match exchanged.map_err(late).and_then(|exchanged| exchanged) {
             Ok(result) => result,
             Err(broken) => {
                 self.open = None;
@@ -74,8 +130,8 @@ impl Client {
     ///
     /// # Errors
     /// The transport's error.
-    pub(crate) async fn connect(&mut self) -> Result<(), String> {
-        self.sender().await.map(|_| ())
+    pub async fn connect(&mut self) -> Result<(), String> {
+        self.sender().await
     }
 
     /// The answer or the refusal; an error if the connection can no longer be used.
@@ -84,7 +140,9 @@ impl Client {
         call: &Call,
         request: Request<Full<Bytes>>,
     ) -> Result<Result<Answer, String>, String> {
-        let sender = self.sender().await?;
+        self.sender().await?;
+        self.requests += 1;
+        let sender = self.open.as_mut().ok_or("no connection")?;
         let reply = sender.send_request(request).await.map_err(|e| format!("send: {e}"))?;
         let (head, body) = reply.into_parts();
         if !self.target.accepts(call, head.status) {
@@ -97,7 +155,7 @@ impl Client {
         answer.length = text(CONTENT_LENGTH).parse().ok();
         match call {
             Call::Get { expect, .. } => compare(body, expect).await?,
-            Call::List { .. } => {
+            Call::List { .. } | Call::Unfinished { .. } => {
                 answer.page = read(body).await?;
                 (answer.keys, answer.marker) = self.target.page(&answer.page);
             }
@@ -106,7 +164,10 @@ impl Client {
                 let text = String::from_utf8_lossy(&xml);
                 answer.tag = element(&text, "UploadId").ok_or("no UploadId in the answer")?;
             }
-            Call::CreateContainer
+            Call::ProbeContainer
+            | Call::CreateContainer { .. }
+            | Call::DeleteContainer
+            | Call::Abort { .. }
             | Call::Put { .. }
             | Call::Head { .. }
             | Call::Delete { .. }
@@ -118,27 +179,31 @@ impl Client {
         Ok(Ok(answer))
     }
 
-    /// The open connection, or a new one if there is none that works.
-    async fn sender(&mut self) -> Result<&mut SendRequest<Full<Bytes>>, String> {
+    /// Opens a connection if there is none that works.
+    async fn sender(&mut self) -> Result<(), String> {
         let usable = match &mut self.open {
             Some(sender) => sender.ready().await.is_ok(),
             None => false,
         };
         if !usable {
             self.open = None;
-            let begun = Instant::now();
-            let stream = TcpStream::connect(&self.target.authority)
-                .await
-                .map_err(|e| format!("connect to {}: {e}", self.target.authority))?;
-            stream.set_nodelay(true).map_err(|e| e.to_string())?;
+            let clock = &self.way.env.clock;
+            let begun = clock.monotonic();
+            let opened = self.way.open().await;
+            let stream =
+                opened.map_err(|e| format!("connect to {}: {e}", self.target.authority))?;
             let (sender, connection) =
                 http1::handshake(TokioIo::new(stream)).await.map_err(|e| e.to_string())?;
-            tokio::task::spawn_local(connection);
+            drop(self.way.env.tasks.spawn("connection of the load driver", async move {
+                if let Err(error) = connection.await {
+                    tracing::debug!(%error, "a connection ended early");
+                }
+            }));
             self.connects += 1;
-            self.connecting += begun.elapsed();
+            self.connecting += clock.monotonic().saturating_sub(begun);
             self.open = Some(sender);
         }
-        self.open.as_mut().ok_or_else(|| "no connection".to_owned())
+        Ok(())
     }
 }
 
@@ -177,7 +242,11 @@ fn describe(call: &Call) -> String {
         }
         Call::Stage { name, number, .. } => format!("Stage {name} block {number}"),
         Call::Commit { name, tags, .. } => format!("Commit {name} of {}", tags.len()),
-        Call::CreateContainer
+        Call::ProbeContainer
+        | Call::CreateContainer { .. }
+        | Call::DeleteContainer
+        | Call::Unfinished { .. }
+        | Call::Abort { .. }
         | Call::Head { .. }
         | Call::Delete { .. }
         | Call::List { .. }

@@ -1,0 +1,102 @@
+//! What the connections of one workload share: its pace, its next number, its counts.
+
+use std::cell::Cell;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::data::Pool;
+use super::tally::Tally;
+use super::workload::Kind;
+use super::workload::Workload;
+
+/// A workload of counted operations ends after more failures than this.
+const ENOUGH_ERRORS: u64 = 50;
+
+/// When a workload ends, and its rate.
+#[derive(Debug, Clone, Default)]
+pub struct Pace {
+    /// It ends after this time, in place of its number of operations.
+    pub time: Option<Duration>,
+    /// It does not end after its number of operations.
+    pub endless: bool,
+    /// It ends when this becomes true.
+    pub stop: Arc<AtomicBool>,
+    /// Operations that begin per second over all connections, even if earlier ones have not ended.
+    pub rate: Option<f64>,
+    /// Whether figures are kept for each second.
+    pub each_second: bool,
+}
+
+/// What the connections of one workload share.
+#[derive(Debug)]
+pub struct Shared {
+    /// What to do.
+    pub workload: Workload,
+    /// Bodies.
+    pub pool: Rc<Pool>,
+    /// Blobs of `mixed` that can be deleted.
+    pub deletable: RefCell<VecDeque<u64>>,
+    /// When it ends, and how fast it goes.
+    pub pace: Pace,
+    /// The number of the next operation.
+    pub next: Cell<u64>,
+    /// When the first one began, by the monotonic clock.
+    pub begun: Duration,
+    /// What was done.
+    pub tally: RefCell<Tally>,
+    /// Operations that ended so far, for who shows it meanwhile.
+    pub ended: Rc<Cell<u64>>,
+    /// Tells people of a failure.
+    pub tell: fn(&str),
+}
+
+impl Pace {
+    /// A number of operations, each begun when the last one was answered.
+    #[must_use]
+    pub fn counted(stop: Arc<AtomicBool>) -> Self {
+        Self { stop, ..Self::default() }
+    }
+
+    /// Whether the workload ends at a time or a signal, not after a number of operations.
+    fn is_open(&self) -> bool {
+        self.time.is_some() || self.endless
+    }
+
+    /// Whether it was told to end.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+impl Shared {
+    /// The number of the next operation at this time, if there is one.
+    pub(super) fn take(&self, now: Duration) -> Option<u64> {
+        let number = self.next.get();
+        let ended = match self.pace.time {
+            Some(time) => now.saturating_sub(self.begun) >= time,
+            None => !self.pace.endless && number >= self.workload.ops,
+        };
+        // An audit continues after failures, because their number is its result.
+        let bears = self.pace.is_open() || matches!(self.workload.kind, Kind::Audit(_));
+        let is_hopeless = !bears && self.tally.borrow().errors > ENOUGH_ERRORS;
+        if ended || is_hopeless || self.pace.is_stopped() {
+            return None;
+        }
+        self.next.set(number + 1);
+        Some(number)
+    }
+
+    /// When operation `turn` of connection `place` is due. Operations of all connections are evenly
+    /// spread over time.
+    pub(super) fn due(&self, place: usize, turn: u32) -> Option<Duration> {
+        let round = Duration::from_secs_f64(self.workload.concurrency as f64 / self.pace.rate?);
+        let offset = round.mul_f64(place as f64 / self.workload.concurrency as f64);
+        Some(self.begun + offset + round * turn)
+    }
+}
