@@ -73,7 +73,8 @@ fn rendered(answered: Answered, echo: &Echo<'_>) -> Response<ResponseBody> {
 /// What the audit log records of an answer.
 fn answer_facts<'a>(arrival: Arrival<'_>, response: &'a Response<ResponseBody>) -> AnswerFacts<'a> {
     let code = arrival.dialect.error_code(response.headers());
-    let bytes = response.body().size_hint().lower();
+    // An answer of unknown length says itself when it has ended.
+    let bytes = response.body().size_hint().exact().unwrap_or(u64::MAX);
     AnswerFacts { status: response.status(), code, bytes }
 }
 

@@ -262,7 +262,7 @@ impl Input {
         if bytes.is_empty() {
             return Ok(None);
         }
-        // Nothing is sent for a list that the server would refuse in the end.
+        // No list can have it: nothing more is read.
         if self.start / self.size.max(1) >= blocks::BLOCKS_MAX {
             let text = "the input has more than 50,000 blocks: give a larger --block-size";
             return Err(FilesError::Wrong(text.to_owned()));

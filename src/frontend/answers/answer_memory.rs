@@ -20,7 +20,7 @@ pub(crate) struct AnswerMemory {
 impl AnswerMemory {
     /// The memory of an answer that holds nothing yet.
     pub(crate) fn new(budget: &Arc<AnswerBudget>, payer: Payer) -> Self {
-        Self { budget: Arc::clone(budget), holding: Arc::new(MemoryUse::new(payer)) }
+        Self { budget: Arc::clone(budget), holding: Arc::new(MemoryUse::new(payer, budget.id())) }
     }
 
     /// What the answer holds.

@@ -17,6 +17,7 @@ use crate::frontend::errors;
 use crate::frontend::errors::Busy;
 use crate::protocol::model::Refusal;
 
+use super::memory_use::MemoryId;
 use super::memory_use::MemoryUse;
 use super::payer::Payer;
 use super::payer::ShareKey;
@@ -85,6 +86,11 @@ impl AnswerBudget {
             known_queue: Queue::default(),
             open_queue: Queue::default(),
         })
+    }
+
+    /// Tells this memory from others.
+    pub(super) fn id(self: &Arc<Self>) -> MemoryId {
+        MemoryId(Arc::as_ptr(self).addr())
     }
 
     /// How many bytes a body should read in one step now: fewer when less memory is free. The sizes

@@ -25,6 +25,7 @@ use tokio::sync::Notify;
 use crate::frontend::admission::Pass;
 use crate::frontend::answers::MemoryUse;
 use crate::frontend::answers::Payer;
+use crate::frontend::answers::memory_use::MemoryId;
 use crate::frontend::write::BodyMemory;
 use crate::types::AccountId;
 
@@ -210,11 +211,14 @@ impl Flow {
         self.holds().pass.upgrade().map(|pass| pass.account())
     }
 
-    /// The payers of the memory that it holds.
-    pub(super) fn payers(&self) -> Vec<Payer> {
+    /// The payers of what it holds of a memory.
+    pub(super) fn payers(&self, of: MemoryId) -> Vec<Payer> {
         let holds = self.holds();
         let memory = holds.memory.iter().filter_map(Weak::upgrade);
-        memory.filter(|memory| memory.bytes() > 0).map(|memory| memory.payer()).collect()
+        memory
+            .filter(|memory| memory.of() == of && memory.bytes() > 0)
+            .map(|memory| memory.payer())
+            .collect()
     }
 
     /// What it holds, if it is an upload.

@@ -6,9 +6,14 @@ use std::time::Duration;
 
 use super::payer::Payer;
 
-/// The bytes that one answer holds of the memory for answers, in whichever buffer they are.
+/// A memory from which answers take theirs: its address, which is one as long as it is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MemoryId(pub(super) usize);
+
+/// The bytes that one answer holds of a memory, in whichever buffer they are.
 #[derive(Debug)]
 pub(crate) struct MemoryUse {
+    of: MemoryId,
     payer: Payer,
     bytes: AtomicU64,
     /// How long the answer has waited for bytes before its head was sent, in microseconds.
@@ -17,8 +22,8 @@ pub(crate) struct MemoryUse {
 
 impl MemoryUse {
     /// The count of an answer that holds nothing yet.
-    pub(super) const fn new(payer: Payer) -> Self {
-        Self { payer, bytes: AtomicU64::new(0), waited: AtomicU64::new(0) }
+    pub(super) const fn new(payer: Payer, of: MemoryId) -> Self {
+        Self { of, payer, bytes: AtomicU64::new(0), waited: AtomicU64::new(0) }
     }
 
     /// How long the answer has waited for bytes before its head was sent.
@@ -30,6 +35,11 @@ impl MemoryUse {
     pub(super) fn wait_more(&self, time: Duration) {
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         self.waited.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// The memory that the bytes are of.
+    pub(super) const fn of(&self) -> MemoryId {
+        self.of
     }
 
     /// The payer of the answer.

@@ -57,8 +57,10 @@ async fn watch_answers(front: &FrontEnd) {
         clock: front.env.clock.as_ref(),
         stop: front.env.tasks.stopping(),
     };
-    let contended =
-        |now| contended_answers(&front.load.flows, &front.load.gate, &front.load.answers, now);
+    let contended = |now| {
+        let memories = [&front.load.answers, &front.load.queries];
+        contended_answers(&front.load.flows, &front.load.gate, memories, now)
+    };
     let record = |_: &Flow, cut: CutOff| {
         tracing::debug!(
             reason = cut.reason.as_str(),
@@ -116,10 +118,10 @@ impl StallCheck<'_> {
 }
 
 /// Answers to cut off because others need what they hold: a place among the requests, or memory.
-fn contended_answers(
+fn contended_answers<'a>(
     flows: &Flows,
     gate: &Gate,
-    answers: &Arc<AnswerBudget>,
+    memories: impl IntoIterator<Item = &'a Arc<AnswerBudget>>,
     now: Duration,
 ) -> Vec<Arc<Flow>> {
     let mut cut = Vec::new();
@@ -130,14 +132,15 @@ fn contended_answers(
             Some(above.contains(&account))
         }));
     }
-    for known in [true, false] {
-        if !answers.is_short(known) {
+    let each = memories.into_iter().flat_map(|memory| [(memory, true), (memory, false)]);
+    for (memory, known) in each {
+        if !memory.is_short(known) {
             continue;
         }
-        let above = answers.above_share(now);
+        let above = memory.above_share(now);
         cut.extend(standing(flows, now, |flow| {
             // Anonymous callers have only a part of the memory; known callers may take all of it.
-            let mut payers = flow.payers();
+            let mut payers = flow.payers(memory.id());
             payers.retain(|payer| known || !payer.known);
             (!payers.is_empty()).then(|| payers.iter().any(|payer| above.contains(payer)))
         }));

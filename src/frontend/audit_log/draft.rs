@@ -100,6 +100,11 @@ impl Draft {
         self.entry.bytes_out += bytes;
     }
 
+    /// All of an answer was sent whose length was not known before.
+    pub(in crate::frontend) const fn ended(&mut self) {
+        self.answer = Some(self.entry.bytes_out);
+    }
+
     fn take_time(&mut self) {
         let took = self.clock.monotonic().saturating_sub(self.begun);
         self.entry.ms = (took.as_secs_f64() * 1e6).round() / 1e3;

@@ -203,8 +203,8 @@ impl ResponseBody {
     }
 
     /// A body that ends where `source` does: its length is not known when the head is sent.
-    pub(crate) fn open_ended(first: VecDeque<Bytes>, source: Option<Source>) -> Self {
-        Self::stream(first, source, UNKNOWN_BYTES)
+    pub(crate) fn open_ended(first: VecDeque<Bytes>, source: Source) -> Self {
+        Self::stream(first, Some(source), UNKNOWN_BYTES)
     }
 
     /// The same content as a structured message.
@@ -303,6 +303,12 @@ impl Body for ResponseBody {
             stream.flow.took(taken, stream.clock.monotonic());
         }
         let piece = std::task::ready!(self.poll_piece(cx));
+        if piece.is_none()
+            && self.remaining == UNKNOWN_BYTES
+            && let Some(draft) = &mut self.sending.draft
+        {
+            draft.ended();
+        }
         Poll::Ready(piece.map(|piece| piece.map(|piece| self.give(piece))))
     }
 

@@ -75,7 +75,6 @@ pub(crate) async fn query(
     request: Request,
     payer: Payer,
 ) -> Answer {
-    let plan = boxed(|| planned(front, request)).await?;
     let (unlocking, tiers) = (Unlocking::of(front, &blob), blob.account.account_type.tiers());
     let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
     // Before the look-up: what it finds is not freed until the query has ended.
@@ -101,6 +100,7 @@ pub(crate) async fn query(
     let facts = facts::of_version(front, seen, now, versioning);
     let len = facts.len;
     let millis = i64::try_from(now.since_unix().as_millis()).unwrap_or(i64::MAX);
+    let plan = boxed(|| planned(front, request)).await?;
     let memory = AnswerMemory::new(&front.load.queries, payer);
     let execution = Box::new(Execution::new(plan, len, millis));
     let needed = execution.memory();
@@ -128,14 +128,21 @@ pub(crate) async fn query(
         first.push_front(running.records.result(&[]));
     }
     first.push_front(running.records.begin());
-    let rest = (!running.has_ended()).then(|| Box::new(running) as Source);
-    let body = ResponseBody::open_ended(first, rest).holding(Some(holding));
+    // Also one that has ended holds memory until what it has made is sent.
+    let body = ResponseBody::open_ended(first, Box::new(running)).holding(Some(holding));
     Ok(Answered { reply: Reply::BlobQueried(facts), stream: Some(body) })
 }
 
-/// Reads the statement. A long one takes time.
+/// Reads the statement. A long one takes time, so that it needs a turn as a step does.
 async fn planned(front: &FrontEnd, request: Request) -> Result<Plan, Refusal> {
-    let planned = front.env.tasks.spawn_blocking("query plan", move || Plan::new(request)).await;
+    let turn = Arc::clone(&front.load.query_turns).acquire_owned().await;
+    let turn = turn.map_err(|_| Reason::ServerBusy)?;
+    let plan = move || {
+        let plan = Plan::new(request);
+        drop(turn);
+        plan
+    };
+    let planned = front.env.tasks.spawn_blocking("query plan", plan).await;
     let planned = planned.map_err(|_| Refusal::from(Reason::InternalError))?;
     planned.map_err(|fault| {
         let Fault { name, description, .. } = fault;
@@ -199,7 +206,10 @@ impl Running {
             self.reserve(visit.execution.memory()).await?;
             let scanned = visit.execution.scanned();
             self.execution = Some(visit.execution);
-            let is_due = scanned - self.reported >= PROGRESS_BYTES;
+            // Not before the metadata of a Parquet file is read, which may take 4 MiB: the head of the
+            // answer follows the reservation of memory.
+            let first = u64::from(self.reported == 0);
+            let is_due = scanned - self.reported >= PROGRESS_BYTES * (1 + first);
             if is_due || is_enough(&visit.sink) {
                 let mut out = self.sent(&visit.sink);
                 if is_due {

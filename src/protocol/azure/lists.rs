@@ -42,7 +42,14 @@ const ARROW_SINCE: ServiceVersion = ServiceVersion::new(2026, 10, 6);
 fn wants_columns(request: &Request<'_>) -> bool {
     let accepted = request.headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let mut kinds = accepted.flat_map(|value| value.split(','));
-    let is_arrow = |kind: &str| kind.split(';').next().unwrap_or("").trim() == ARROW;
+    let is_arrow = |kind: &str| {
+        let mut parts = kind.split(';').map(str::trim);
+        let is_named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(ARROW));
+        let is_refused = |part: &str| {
+            part.strip_prefix("q=").and_then(|q| q.parse::<f32>().ok()).is_some_and(|q| q <= 0.0)
+        };
+        is_named && !parts.any(is_refused)
+    };
     request.version >= ARROW_SINCE && kinds.any(is_arrow)
 }
 

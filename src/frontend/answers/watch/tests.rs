@@ -21,6 +21,7 @@ struct Bed {
     flows: Arc<Flows>,
     gate: Arc<Gate>,
     answers: Arc<AnswerBudget>,
+    queries: Arc<AnswerBudget>,
     bodies: BodyBudget,
     clock: Arc<dyn Clock>,
 }
@@ -30,7 +31,8 @@ fn bed() -> Bed {
     let gate = Gate::new(16, Arc::clone(&clock));
     let bodies = BodyBudget::new(8 * MIB, Arc::clone(&clock));
     let answers = AnswerBudget::new(8 * MIB, Arc::clone(&clock));
-    Bed { flows: Arc::default(), gate, answers, bodies, clock }
+    let queries = AnswerBudget::new(8 * MIB, Arc::clone(&clock));
+    Bed { flows: Arc::default(), gate, answers, queries, bodies, clock }
 }
 
 impl Bed {
@@ -55,7 +57,7 @@ impl Bed {
     }
 
     fn cut(&self) -> Vec<Arc<Flow>> {
-        contended_answers(&self.flows, &self.gate, &self.answers, LATER)
+        contended_answers(&self.flows, &self.gate, [&self.answers, &self.queries], LATER)
     }
 
     /// An upload of about a MiB, whose client is waited for.
@@ -100,6 +102,23 @@ async fn who_holds_none_of_what_is_short_is_not_cut() {
     assert!(bed.is_cut_alone(&holder));
     drop(all);
     assert!(bed.cut().is_empty(), "it holds nothing any more");
+}
+
+#[tokio::test]
+async fn memory_of_queries_is_not_that_of_answers() {
+    let bed = bed();
+    let (answer, _held) = bed.holding(A, true, MIB);
+    let watch = bed.stalled();
+    let payer = Payer { account: B, peer: "192.0.2.1".parse().unwrap(), known: true };
+    let memory = AnswerMemory::new(&bed.queries, payer);
+    let _query = memory.try_take(8 * MIB).unwrap();
+    watch.flow().hold(None, Some(memory.holding()));
+    let other = AnswerMemory::new(&bed.queries, Payer { account: A, ..payer });
+    let waiting = other.begin(MIB);
+    tokio::pin!(waiting);
+    assert!(futures_util::poll!(waiting.as_mut()).is_pending());
+    assert!(bed.is_cut_alone(&watch), "the query is in the way, the answer is not");
+    drop(answer);
 }
 
 #[tokio::test(start_paused = true)]
