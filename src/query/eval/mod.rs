@@ -67,10 +67,20 @@ pub(crate) enum Expression {
     IsMissing(Box<Expression>),
     IsTruth(Box<Expression>, bool),
     Like(Box<Like>),
-    /// Conditions with their results, and the result if none holds.
-    Case(Vec<(Expression, Expression)>, Option<Box<Expression>>),
+    Case(Box<Case>),
     Cast(Box<Expression>, Type),
     Call(Function, Vec<Expression>),
+}
+
+/// `CASE`. With an operand, a condition is a value that it equals.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    /// It is evaluated once, not for each branch.
+    pub(crate) operand: Option<Expression>,
+    /// Conditions with their results.
+    pub(crate) branches: Vec<(Expression, Expression)>,
+    /// The result if none holds.
+    pub(crate) otherwise: Option<Expression>,
 }
 
 /// A text, a pattern, and the character that takes the meaning from the next one.
@@ -113,14 +123,7 @@ impl Expression {
             Self::Negate(operand) => number::negated(&operand.value(scope)?),
             Self::And(operands) => all(operands, scope),
             Self::Or(operands) => any(operands, scope),
-            Self::Case(branches, otherwise) => {
-                for (condition, result) in branches {
-                    if condition.truth(scope)? == Some(true) {
-                        return result.value(scope);
-                    }
-                }
-                otherwise.as_ref().map_or(Ok(Value::Null), |result| result.value(scope))
-            }
+            Self::Case(case) => case.value(scope),
             Self::Cast(operand, kind) => kind.cast(operand.value(scope)?),
             Self::Call(function, arguments) => call(*function, arguments, scope),
             Self::Compare(..)
@@ -164,7 +167,7 @@ impl Expression {
             | Self::Negate(_)
             | Self::And(_)
             | Self::Or(_)
-            | Self::Case(..)
+            | Self::Case(_)
             | Self::Cast(..)
             | Self::Call(..) => self.value(scope)?.truth(),
         }
@@ -262,6 +265,27 @@ fn call<'a>(
         return Ok(Value::Null);
     }
     function.of_values(values)
+}
+
+impl Case {
+    fn value<'a>(&'a self, scope: Scope<'a>) -> Result<Value<'a>, Trouble> {
+        let operand = match &self.operand {
+            Some(operand) => Some(operand.value(scope)?),
+            None => None,
+        };
+        for (condition, result) in &self.branches {
+            let holds = match &operand {
+                Some(operand) => {
+                    operand.compare(&condition.value(scope)?)? == Some(Ordering::Equal)
+                }
+                None => condition.truth(scope)? == Some(true),
+            };
+            if holds {
+                return result.value(scope);
+            }
+        }
+        self.otherwise.as_ref().map_or(Ok(Value::Null), |result| result.value(scope))
+    }
 }
 
 impl Like {

@@ -14,6 +14,7 @@ use sqlparser::ast::Subscript;
 use sqlparser::ast::UnaryOperator;
 use sqlparser::ast::Value as Literal;
 
+use crate::query::eval::Case;
 use crate::query::eval::Comparison;
 use crate::query::eval::Expression;
 use crate::query::eval::Like;
@@ -39,6 +40,8 @@ const ITEMS_MAX: usize = 49;
 const DEPTH_MAX: usize = 64;
 /// Columns to which a statement may refer at all.
 const COLUMNS_MAX: usize = 1024;
+/// Expressions of a statement, each item of a list counted: each takes some hundred bytes.
+const EXPRESSIONS_MAX: usize = 100_000;
 
 /// Collects what expressions refer to.
 #[derive(Debug, Default)]
@@ -53,6 +56,8 @@ pub(crate) struct Compiler {
     has_plain_column: bool,
     /// Expressions around the one that is compiled.
     depth: usize,
+    /// Expressions so far.
+    count: usize,
 }
 
 /// Parses and checks a statement.
@@ -170,6 +175,10 @@ impl Compiler {
         if self.depth == DEPTH_MAX {
             return Err(wrong(format!("More than {DEPTH_MAX} expressions are within each other.")));
         }
+        if self.count == EXPRESSIONS_MAX {
+            return Err(wrong(format!("A statement has at most {EXPRESSIONS_MAX} expressions.")));
+        }
+        self.count += 1;
         self.depth += 1;
         let expression = self.shallow(expr);
         self.depth -= 1;
@@ -227,9 +236,10 @@ impl Compiler {
                 Expression::Cast(Box::new(text), kind)
             }
             Expr::Case { operand, conditions, else_result, .. } => {
-                let otherwise = else_result.map(|result| self.boxed(*result)).transpose()?;
+                let otherwise = else_result.map(|result| self.expression(*result)).transpose()?;
                 let operand = operand.map(|operand| self.expression(*operand)).transpose()?;
-                Expression::Case(self.branches(operand.as_ref(), conditions)?, otherwise)
+                let branches = self.branches(conditions)?;
+                Expression::Case(Box::new(Case { operand, branches, otherwise }))
             }
             other => self.called(other)?,
         })
@@ -288,23 +298,13 @@ fn joined(left: Expression, joint: Joint, right: Expression) -> Expression {
 }
 
 impl Compiler {
-    /// The branches of a `CASE`; with an operand, each condition is a value that it equals.
     fn branches(
         &mut self,
-        operand: Option<&Expression>,
         conditions: Vec<CaseWhen>,
     ) -> Result<Vec<(Expression, Expression)>, Fault> {
         let mut branches = Vec::new();
         for when in conditions {
-            let condition = self.expression(when.condition)?;
-            let condition = match operand {
-                Some(value) => {
-                    let sides = Box::new([value.clone(), condition]);
-                    Expression::Compare(Comparison::Equal, sides)
-                }
-                None => condition,
-            };
-            branches.push((condition, self.expression(when.result)?));
+            branches.push((self.expression(when.condition)?, self.expression(when.result)?));
         }
         Ok(branches)
     }
