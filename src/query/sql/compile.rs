@@ -19,13 +19,15 @@ use crate::query::eval::Comparison;
 use crate::query::eval::Expression;
 use crate::query::eval::Like;
 use crate::query::eval::aggregate::Aggregate;
-use crate::query::eval::like;
+use crate::query::eval::like::Pattern;
+use crate::query::eval::list::List;
 use crate::query::request::Fault;
 use crate::query::sql::Item;
 use crate::query::sql::Projection;
 use crate::query::sql::Statement;
 use crate::query::sql::column::Access;
 use crate::query::sql::column::Column;
+use crate::query::sql::cut;
 use crate::query::sql::statement;
 use crate::query::sql::wrong;
 use crate::query::trouble::INVALID_COLUMN_ORDINAL;
@@ -40,6 +42,8 @@ const ITEMS_MAX: usize = 49;
 const DEPTH_MAX: usize = 64;
 /// Columns to which a statement may refer at all.
 const COLUMNS_MAX: usize = 1024;
+/// Aggregates of a statement.
+const AGGREGATES_MAX: usize = 64;
 /// Expressions of a statement, each item of a list counted: each takes some hundred bytes.
 const EXPRESSIONS_MAX: usize = 100_000;
 
@@ -111,7 +115,7 @@ fn literal(value: Literal) -> Result<Value<'static>, Fault> {
     Ok(match value {
         Literal::Number(digits, _) => match crate::query::value::number_of_text(&digits) {
             Ok(number @ (Number::Int(_) | Number::Float(_))) => number.value(),
-            _ => return Err(wrong(format!("{digits} is not a number."))),
+            _ => return Err(wrong(format!("{} is not a number.", cut(&digits)))),
         },
         Literal::SingleQuotedString(text) => Value::Text(text.into()),
         Literal::Boolean(is) => Value::Bool(is),
@@ -211,7 +215,7 @@ impl Compiler {
             Expr::IsFalse(of) => Expression::IsTruth(self.boxed(*of)?, false),
             Expr::IsNotFalse(of) => not(Expression::IsTruth(self.boxed(*of)?, false)),
             Expr::In { expr, target: InTarget::List(list), negated, global: false } => {
-                let within = Expression::In(self.boxed(*expr)?, self.expressions(list)?);
+                let within = Expression::In(self.boxed(*expr)?, List::new(self.expressions(list)?));
                 if negated { not(within) } else { within }
             }
             Expr::Between { expr, negated, low, high } => {
@@ -348,8 +352,8 @@ impl Compiler {
         let (text, pattern) = (self.expression(text)?, self.expression(pattern)?);
         let prepared = match &pattern {
             Expression::Literal(value) if !value.is_null() => {
-                let parts = like::parts(&value.written(), escape);
-                Some(parts.map_err(|trouble| trouble.fatal(0))?)
+                let pattern = Pattern::new(&value.written(), escape);
+                Some(pattern.map_err(|trouble| trouble.fatal(0))?)
             }
             _ => None,
         };
@@ -419,6 +423,9 @@ impl Compiler {
         }
         if self.is_in_aggregate {
             return Err(wrong("An aggregate of an aggregate is not supported."));
+        }
+        if self.aggregates.len() == AGGREGATES_MAX {
+            return Err(wrong(format!("A statement has at most {AGGREGATES_MAX} aggregates.")));
         }
         self.is_in_aggregate = true;
         let operand = operand.map(|operand| self.expression(operand)).transpose();
