@@ -85,8 +85,9 @@ impl State {
         Ok(value.number()?.value())
     }
 
-    /// What a value would make of the aggregate; the aggregate stays as it is. A sum of whole numbers
-    /// that no longer fits goes on as a float. What is no number (NaN) is neither small nor large.
+    /// What a value would make of the aggregate; the aggregate stays as it is. A sum of whole
+    /// numbers that no longer fits goes on as a float. A float that is no number (NaN) is neither
+    /// small nor large.
     pub(crate) fn change<'a>(
         &self,
         value: Value<'a>,

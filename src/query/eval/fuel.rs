@@ -10,6 +10,8 @@ const RECORD_MAX: u64 = 64 << 20;
 const OUTER_MAX: u64 = 4 * RECORD_MAX;
 /// Units of an expression, apart from its text.
 pub(crate) const NODE: u64 = 8;
+/// Units of a calculation with a decimal, apart from that.
+pub(crate) const DECIMAL: u64 = 256;
 
 /// The fuel of a record.
 #[derive(Debug)]

@@ -27,21 +27,17 @@ enum Sorted {
 
 /// The whole number that a literal is, or that one with a sign is.
 fn int(item: &Expression) -> Option<i64> {
-    match item {
-        Expression::Literal(Value::Int(number)) => Some(*number),
-        Expression::Negate(inner) => match inner.as_ref() {
-            Expression::Literal(Value::Int(number)) => number.checked_neg(),
-            _ => None,
-        },
-        _ => None,
+    if let Expression::Literal(Value::Int(number)) = item {
+        return Some(*number);
     }
+    let Expression::Negate(inner) = item else { return None };
+    let Expression::Literal(Value::Int(number)) = inner.as_ref() else { return None };
+    number.checked_neg()
 }
 
 fn text(item: &Expression) -> Option<String> {
-    match item {
-        Expression::Literal(Value::Text(text)) => Some(text.clone().into_owned()),
-        _ => None,
-    }
+    let Expression::Literal(Value::Text(text)) = item else { return None };
+    Some(text.clone().into_owned())
 }
 
 impl List {

@@ -9,6 +9,7 @@ pub(crate) mod list;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use crate::query::eval::fuel::DECIMAL;
 use crate::query::eval::fuel::Fuel;
 use crate::query::eval::fuel::NODE;
 use crate::query::eval::function::Function;
@@ -144,7 +145,9 @@ fn calculated(
     scope: Scope<'_>,
 ) -> Result<Value<'static>, Trouble> {
     if operator != Arithmetic::Concatenate {
-        scope.spend(left.weight() + right.weight())?;
+        let is_slow = [&left, &right].iter().any(|side| matches!(side, Value::Decimal(_)));
+        let slow = if is_slow { DECIMAL } else { 0 };
+        scope.spend(left.weight() + right.weight() + slow)?;
         return operator.apply(&left, &right);
     }
     let (left, right) = (flat(left, scope)?, flat(right, scope)?);

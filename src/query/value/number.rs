@@ -24,9 +24,9 @@ pub(crate) enum Arithmetic {
 
 impl Arithmetic {
     /// Two whole numbers make a whole number, in a division too; else the result is a decimal or,
-    /// if one of them is, a float. A decimal that would need more than 38 digits goes on as a float,
-    /// as a sum does. Text is read as a number. `+` and `-` between a time and a
-    /// number mean days, as documented. With a null the result is a null.
+    /// if one of them is, a float. A decimal that would need more than 38 digits goes on as a
+    /// float, as a sum does. Text is read as a number. `+` and `-` between a time and a number mean
+    /// days, as documented. With a null the result is a null.
     pub(crate) fn apply<'a>(
         self,
         left: &Value<'a>,
