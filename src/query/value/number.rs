@@ -95,10 +95,8 @@ pub(crate) fn concatenated(left: Value<'_>, right: &Value<'_>) -> Result<Value<'
         return Ok(Value::Null);
     }
     let right = right.written();
-    let mut text = match left {
-        Value::Text(text) => text.into_owned(),
-        left => left.written().into_owned(),
-    };
+    let mut text =
+        if let Value::Text(text) = left { text.into_owned() } else { left.written().into_owned() };
     // Else a statement could make any amount of text out of a record.
     if text.len() + right.len() > TEXT_MAX {
         return Err(Trouble::overflow());
