@@ -70,9 +70,6 @@ pub(crate) struct Answer {
     is_begun: bool,
     /// Whether the answer begins with the names.
     has_header: bool,
-    /// The position of the last record, and what was spent on all records there.
-    position: Option<u64>,
-    spent: u64,
     /// What was spent since a turn asked for it.
     work: u64,
 }
@@ -115,8 +112,6 @@ impl Answer {
             names,
             is_begun: false,
             has_header,
-            position: None,
-            spent: 0,
             work: 0,
         })
     }
@@ -161,13 +156,9 @@ impl Answer {
         position: u64,
         sink: &mut Sink,
     ) -> Result<(), Fault> {
-        if self.position.replace(position) != Some(position) {
-            self.spent = 0;
-        }
-        let fuel = Fuel::new(self.spent);
+        let fuel = Fuel::new(self.work);
         let mut mark = sink.data.len();
         let result = self.attempt(record, &fuel, &mut sink.data, &mut mark);
-        self.spent = self.spent.saturating_add(fuel.spent());
         self.work = self.work.saturating_add(fuel.spent());
         match result {
             Ok(false) => Ok(()),

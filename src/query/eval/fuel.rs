@@ -6,7 +6,7 @@ use crate::query::trouble::Trouble;
 
 /// Units of one record. All text that is made is paid for, so it bounds memory too.
 const RECORD_MAX: u64 = 64 << 20;
-/// Units of all records that lie in one record of the blob, between which no turn ends.
+/// Units of all records between which no turn can end, because they lie in one of the blob.
 const OUTER_MAX: u64 = 4 * RECORD_MAX;
 /// Units of an expression, apart from its text.
 pub(crate) const NODE: u64 = 8;
@@ -21,7 +21,7 @@ pub(crate) struct Fuel {
 }
 
 impl Fuel {
-    /// For a record in whose surrounding record of the blob so much was spent before.
+    /// For a record before which so much was spent since a turn could end.
     pub(crate) fn new(before: u64) -> Self {
         Self { spent: Cell::new(0), max: RECORD_MAX.min(OUTER_MAX.saturating_sub(before)) }
     }

@@ -1,5 +1,7 @@
 //! What a statement and its records may cost.
 
+use proptest::prelude::*;
+
 use super::answer;
 use super::csv;
 use super::faulty;
@@ -20,6 +22,7 @@ use crate::query::eval::aggregate::Aggregate;
 use crate::query::eval::aggregate::Kind;
 use crate::query::eval::aggregate::State;
 use crate::query::eval::fuel::Fuel;
+use crate::query::eval::like::Pattern;
 use crate::query::trouble::Trouble;
 use crate::query::value::Value;
 
@@ -246,5 +249,40 @@ fn long_chains_do_not_take_the_stack() {
         format!("COUNT({chain}) OVER ()"),
     ] {
         assert!(Plan::new(csv(&format!("SELECT {expression} FROM BlobStorage"))).is_err());
+    }
+}
+
+/// `LIKE` by its definition, without a thought about time.
+fn fits(text: &[char], pattern: &[char]) -> bool {
+    match pattern {
+        [] => text.is_empty(),
+        ['%', rest @ ..] => (0..=text.len()).any(|at| fits(&text[at..], rest)),
+        ['_', rest @ ..] => !text.is_empty() && fits(&text[1..], rest),
+        [c, rest @ ..] => text.first() == Some(c) && fits(&text[1..], rest),
+    }
+}
+
+proptest! {
+    #[test]
+    fn patterns_fit_by_definition(text in "[abä]{0,9}", pattern in "[abä%_]{0,7}") {
+        let chars = |text: &str| text.chars().collect::<Vec<char>>();
+        let found = Pattern::new(&pattern, None).unwrap().fits(&text, &Fuel::new(0)).unwrap();
+        prop_assert_eq!(found, fits(&chars(&text), &chars(&pattern)));
+    }
+
+    #[test]
+    fn a_sorted_list_is_as_one_that_is_not(
+        value_at in 0_usize..9,
+        list in prop::collection::vec(0_usize..9, 1..5),
+    ) {
+        let values = ["1", "2", "-3", "'1'", "'x'", "' 2'", "'2.0'", "1.5", "TRUE"];
+        let (of, items) = (values[value_at], list.iter().map(|at| values[*at]));
+        let items: Vec<&str> = items.collect();
+        // An item that is no literal keeps a list from being sorted.
+        let called: Vec<String> = items.iter().map(|item| format!("COALESCE({item})")).collect();
+        let plain = format!("{of} IN ({})", called.join(","));
+        let sorted = value(&format!("{of} IN ({})", items.join(",")));
+        let plain = value(&plain);
+        prop_assert_eq!(sorted, plain);
     }
 }
