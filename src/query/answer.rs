@@ -5,10 +5,12 @@ use std::borrow::Cow;
 use crate::query::eval::Row;
 use crate::query::eval::Scope;
 use crate::query::eval::aggregate::State;
+use crate::query::eval::fuel::Fuel;
 use crate::query::output::Writer;
 use crate::query::output::cell::Cell;
 use crate::query::plan::Plan;
 use crate::query::request::Fault;
+use crate::query::request::Output;
 use crate::query::request::Sink;
 use crate::query::sql::Item;
 use crate::query::sql::Projection;
@@ -17,6 +19,8 @@ use crate::query::trouble::RECORD_TOO_LARGE;
 use crate::query::trouble::Trouble;
 use crate::query::value::Value;
 
+/// Bytes of the values of all aggregates, those that a record is about to make counted.
+const AGGREGATES_MAX: usize = 16 << 20;
 /// Bytes of a record of the answer; it may select a column many times.
 const WRITTEN_MAX: usize = 16 << 20;
 
@@ -64,6 +68,10 @@ pub(crate) struct Answer {
     /// Names of the columns of the answer if the statement selects them one by one.
     names: Vec<String>,
     is_begun: bool,
+    /// Whether the answer begins with the names.
+    has_header: bool,
+    /// What was spent since a turn asked for it.
+    work: u64,
 }
 
 /// Whether a record that is being written is not too large.
@@ -94,7 +102,18 @@ impl Answer {
         };
         let states = statement.aggregates.iter().map(State::new).collect();
         let left = statement.limit.unwrap_or(u64::MAX);
-        Ok(Self { statement, writer, states, now_unix_millis, left, names, is_begun: false })
+        let has_header = matches!(&plan.output, Output::Csv(dialect) if dialect.has_headers);
+        Ok(Self {
+            statement,
+            writer,
+            states,
+            now_unix_millis,
+            left,
+            names,
+            is_begun: false,
+            has_header,
+            work: 0,
+        })
     }
 
     pub(crate) fn statement(&self) -> &Statement {
@@ -106,9 +125,18 @@ impl Answer {
         self.left == 0
     }
 
+    /// What evaluation cost since the last call, in units of about a byte.
+    pub(crate) fn take_work(&mut self) -> u64 {
+        std::mem::take(&mut self.work)
+    }
+
     /// Writes the names of the columns once, before anything else.
     fn begin(&mut self, out: &mut Vec<u8>, record: Option<&dyn Record>) {
         if std::mem::replace(&mut self.is_begun, true) {
+            return;
+        }
+        // A record may have millions of names.
+        if !self.has_header {
             return;
         }
         match (record, self.names.as_slice()) {
@@ -128,8 +156,11 @@ impl Answer {
         position: u64,
         sink: &mut Sink,
     ) -> Result<(), Fault> {
-        let mark = sink.data.len();
-        match self.attempt(record, &mut sink.data) {
+        let fuel = Fuel::new(self.work);
+        let mut mark = sink.data.len();
+        let result = self.attempt(record, &fuel, &mut sink.data, &mut mark);
+        self.work = self.work.saturating_add(fuel.spent());
+        match result {
             Ok(false) => Ok(()),
             Ok(true) => {
                 self.left -= 1;
@@ -137,6 +168,9 @@ impl Answer {
             }
             Err(Failure::OfRecord(trouble)) => {
                 sink.data.truncate(mark);
+                if trouble.is_fatal() {
+                    return Err(trouble.fatal(position));
+                }
                 sink.faults.push(trouble.of_record(position));
                 Ok(())
             }
@@ -144,10 +178,16 @@ impl Answer {
         }
     }
 
-    /// Whether a record was written.
-    fn attempt(&mut self, record: &dyn Record, out: &mut Vec<u8>) -> Result<bool, Failure> {
+    /// Whether a record was written. It begins at the mark, which a header moves.
+    fn attempt(
+        &mut self,
+        record: &dyn Record,
+        fuel: &Fuel,
+        out: &mut Vec<u8>,
+        mark: &mut usize,
+    ) -> Result<bool, Failure> {
         let (now_unix_millis, row) = (self.now_unix_millis, record as &dyn Row);
-        let scope = Scope { row, aggregates: &[], now_unix_millis };
+        let scope = Scope { row, aggregates: &[], now_unix_millis, fuel };
         if let Some(filter) = &self.statement.filter
             && filter.truth(scope)? != Some(true)
         {
@@ -159,6 +199,7 @@ impl Answer {
         }
         if !self.is_begun {
             self.begin(out, Some(record));
+            *mark = out.len();
         }
         if matches!(self.statement.projection, Projection::All)
             && let Some(json) = record.json()
@@ -192,14 +233,21 @@ impl Answer {
         Ok(true)
     }
 
-    /// All operands are known before the first aggregate changes: a record counts in all or in
-    /// none.
+    /// What becomes of all aggregates is known before the first one changes: a record counts in all
+    /// or in none.
     fn aggregate(&mut self, scope: Scope<'_>) -> Result<(), Failure> {
-        let aggregates = &self.statement.aggregates;
-        let operands: Result<Vec<Value<'_>>, Trouble> =
-            aggregates.iter().map(|aggregate| State::operand(aggregate, scope)).collect();
-        for (state, operand) in self.states.iter_mut().zip(operands?) {
-            state.add(operand)?;
+        let mut changes = Vec::with_capacity(self.states.len());
+        let mut bytes = 0;
+        for (aggregate, state) in self.statement.aggregates.iter().zip(&self.states) {
+            let change = state.change(State::operand(aggregate, scope)?, scope)?;
+            bytes += state.weight(&change);
+            if bytes > AGGREGATES_MAX as u64 {
+                return Err(Trouble::too_large_aggregates(AGGREGATES_MAX).into());
+            }
+            changes.push(change);
+        }
+        for (state, change) in self.states.iter_mut().zip(changes) {
+            state.commit(change);
         }
         Ok(())
     }
@@ -246,12 +294,13 @@ impl Answer {
         }
     }
 
-    fn results(&self) -> Result<Vec<Value<'static>>, Trouble> {
+    fn results(&mut self) -> Result<Vec<Value<'static>>, Trouble> {
+        let states = std::mem::take(&mut self.states);
         let results: Result<Vec<Value<'static>>, Trouble> =
-            self.states.iter().map(State::result).collect();
+            states.into_iter().map(State::result).collect();
         let results = results?;
-        let now_unix_millis = self.now_unix_millis;
-        let scope = Scope { row: &Nothing, aggregates: &results, now_unix_millis };
+        let (now_unix_millis, fuel) = (self.now_unix_millis, Fuel::new(0));
+        let scope = Scope { row: &Nothing, aggregates: &results, now_unix_millis, fuel: &fuel };
         let Projection::Items(items) = &self.statement.projection else { return Ok(Vec::new()) };
         items.iter().map(|item| Ok(item.expression.value(scope)?.into_owned())).collect()
     }

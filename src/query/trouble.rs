@@ -24,16 +24,41 @@ pub(crate) const RECORD_TOO_LARGE: &str = "RecordTooLarge";
 /// Ours: a request or a blob needs what this engine does not do.
 pub(crate) const NOT_SUPPORTED: &str = "NotSupported";
 
+/// Ours: a record needs more work or memory than a query may have.
+pub(crate) const QUERY_TOO_EXPENSIVE: &str = "QueryTooExpensive";
+
 /// Why one record has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trouble {
     name: &'static str,
     text: Cow<'static, str>,
+    /// It ends the query: what follows would be no better.
+    is_fatal: bool,
 }
 
 impl Trouble {
     pub(crate) fn new(name: &'static str, text: impl Into<Cow<'static, str>>) -> Self {
-        Self { name, text: text.into() }
+        Self { name, text: text.into(), is_fatal: false }
+    }
+
+    /// The expressions cost too much for a record.
+    pub(crate) fn too_expensive() -> Self {
+        let text = "The expressions of the statement take too much work for this record. Use \
+            shorter lists, fewer LIKE and || over long text, or smaller records.";
+        Self { is_fatal: true, ..Self::new(QUERY_TOO_EXPENSIVE, text) }
+    }
+
+    /// The aggregates hold too much.
+    pub(crate) fn too_large_aggregates(max: usize) -> Self {
+        let text = format!(
+            "The values of all aggregates have more than {max} bytes. Use fewer MIN and MAX over \
+             long text, or SUBSTRING in them."
+        );
+        Self { is_fatal: true, ..Self::new(QUERY_TOO_EXPENSIVE, text) }
+    }
+
+    pub(crate) fn is_fatal(&self) -> bool {
+        self.is_fatal
     }
 
     /// A value is not of the type that is needed.

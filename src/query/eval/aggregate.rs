@@ -1,7 +1,11 @@
 //! Aggregates: one value from all records.
 
+use std::cmp::Ordering;
+
 use crate::query::eval::Expression;
 use crate::query::eval::Scope;
+use crate::query::eval::compared;
+use crate::query::eval::flat;
 use crate::query::trouble::Trouble;
 use crate::query::value::Number;
 use crate::query::value::Value;
@@ -39,6 +43,16 @@ pub(crate) struct Aggregate {
     pub(crate) operand: Option<Expression>,
 }
 
+/// What a record makes of an aggregate.
+#[derive(Debug)]
+pub(crate) enum Change<'a> {
+    /// The record does not count.
+    Nothing,
+    /// It counts, and the value stays.
+    Counted,
+    Value(Value<'a>),
+}
+
 /// What an aggregate knows of the records so far. Its size does not depend on their number.
 #[derive(Debug, Clone)]
 pub(crate) struct State {
@@ -64,45 +78,76 @@ impl State {
         };
         let is_sum = matches!(aggregate.kind, Kind::Sum | Kind::Average);
         // A value that is no number is a fault of this record, not of the sum.
-        if is_sum && !value.is_null() { Ok(value.number()?.value()) } else { Ok(value) }
+        if !is_sum || value.is_null() {
+            return Ok(value);
+        }
+        scope.spend(value.weight())?;
+        Ok(value.number()?.value())
     }
 
-    /// Takes a record in. A sum of whole numbers that no longer fits goes on as a float.
-    pub(crate) fn add(&mut self, value: Value<'_>) -> Result<(), Trouble> {
-        if value.is_null() {
-            return Ok(());
+    /// What a value would make of the aggregate; the aggregate stays as it is. A sum of whole
+    /// numbers that no longer fits goes on as a float. A float that is no number (NaN) is neither
+    /// small nor large.
+    pub(crate) fn change<'a>(
+        &self,
+        value: Value<'a>,
+        scope: Scope<'_>,
+    ) -> Result<Change<'a>, Trouble> {
+        let is_extreme = matches!(self.kind, Kind::Min | Kind::Max);
+        let is_nan = matches!(value, Value::Float(number) if number.is_nan());
+        if value.is_null() || (is_extreme && is_nan) {
+            return Ok(Change::Nothing);
         }
         let is_first = self.count == 0;
         match self.kind {
-            Kind::Count => {}
-            _ if is_first => self.value = value.into_owned(),
-            Kind::Sum | Kind::Average => {
-                self.value = match Arithmetic::Add.apply(&self.value, &value) {
-                    Ok(sum) => sum,
-                    Err(_) => {
-                        let sum = self.value.number()?.to_f64() + value.number()?.to_f64();
-                        Value::Float(sum)
-                    }
-                }
+            Kind::Count => Ok(Change::Counted),
+            Kind::Sum | Kind::Average | Kind::Min | Kind::Max if is_first => {
+                Ok(Change::Value(flat(value, scope)?))
             }
+            Kind::Sum | Kind::Average => Ok(Change::Value(self.sum(&value)?)),
             Kind::Min | Kind::Max => {
-                let order = value.compare(&self.value)?;
-                let is_min = self.kind == Kind::Min;
-                let is_beyond = |order: std::cmp::Ordering| {
-                    if is_min { order.is_lt() } else { order.is_gt() }
-                };
-                if order.is_some_and(is_beyond) {
-                    self.value = value.into_owned();
-                }
+                let order = compared(&value, &self.value, scope)?;
+                let beyond =
+                    if self.kind == Kind::Min { Ordering::Less } else { Ordering::Greater };
+                Ok(if order == Some(beyond) { Change::Value(value) } else { Change::Counted })
             }
         }
-        self.count += 1;
-        Ok(())
+    }
+
+    fn sum(&self, value: &Value<'_>) -> Result<Value<'static>, Trouble> {
+        match Arithmetic::Add.apply(&self.value, value) {
+            Ok(sum) => Ok(sum),
+            Err(_) => {
+                let sum = self.value.number()?.to_f64() + value.number()?.to_f64();
+                Ok(Value::Float(sum))
+            }
+        }
+    }
+
+    /// Takes a record in.
+    pub(crate) fn commit(&mut self, change: Change<'_>) {
+        match change {
+            Change::Nothing => {}
+            Change::Counted => self.count += 1,
+            Change::Value(value) => {
+                self.value = value.into_owned();
+                self.count += 1;
+            }
+        }
+    }
+
+    /// Bytes that it has after a change.
+    pub(crate) fn weight(&self, change: &Change<'_>) -> u64 {
+        match change {
+            Change::Nothing | Change::Counted => self.value.weight(),
+            // The old value is there until the new one is taken in.
+            Change::Value(value) => self.value.weight() + value.weight(),
+        }
     }
 
     /// The result. A count of nothing is zero, everything else of nothing is a null. An average is
     /// not cut off to a whole number.
-    pub(crate) fn result(&self) -> Result<Value<'static>, Trouble> {
+    pub(crate) fn result(self) -> Result<Value<'static>, Trouble> {
         match self.kind {
             Kind::Count => Ok(Value::Int(self.count)),
             Kind::Average if self.count > 0 => match self.value.number()? {
@@ -113,7 +158,7 @@ impl State {
                     Ok(Value::Float(sum.to_f64() / self.count as f64))
                 }
             },
-            Kind::Sum | Kind::Average | Kind::Min | Kind::Max => Ok(self.value.clone()),
+            Kind::Sum | Kind::Average | Kind::Min | Kind::Max => Ok(self.value),
         }
     }
 }

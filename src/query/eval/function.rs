@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::query::eval::fuel::Fuel;
 use crate::query::trouble::INVALID_ARGUMENT;
 use crate::query::trouble::Trouble;
 use crate::query::value::Value;
@@ -53,9 +54,26 @@ impl Function {
         })
     }
 
+    /// Units for a byte of its arguments.
+    pub(crate) fn cost(self) -> u64 {
+        match self {
+            Self::NullIf | Self::Coalesce | Self::UtcNow | Self::CharLength => 1,
+            Self::Trim(_) | Self::DateAdd(_) | Self::DateDiff(_) | Self::Extract(_) => 1,
+            Self::ToTimestamp => 1,
+            Self::Substring => 2,
+            Self::Lower | Self::Upper => 4,
+            // Each letter of a form is one of several numbers or names.
+            Self::ToString => 16,
+        }
+    }
+
     /// The value for these values, none of which is a null. `COALESCE`, `NULLIF` and `UTCNOW` are
     /// not functions of values alone.
-    pub(crate) fn of_values<'a>(self, mut values: Vec<Value<'a>>) -> Result<Value<'a>, Trouble> {
+    pub(crate) fn of_values<'a>(
+        self,
+        mut values: Vec<Value<'a>>,
+        fuel: &Fuel,
+    ) -> Result<Value<'a>, Trouble> {
         let first = values.remove(0);
         match self {
             Self::CharLength => {
@@ -69,7 +87,7 @@ impl Function {
                 let count = values.get(1).map(cast::int).transpose()?;
                 substring(&first.written(), start, count)
             }
-            Self::Trim(ends) => Ok(trimmed(&first.written(), values.first(), ends)),
+            Self::Trim(ends) => trimmed(&first.written(), values.first(), ends, fuel),
             Self::DateAdd(part) => {
                 let later = values[0].time()?.plus(part, cast::int(&first)?);
                 later.map(Value::Time).ok_or_else(Trouble::overflow)
@@ -107,13 +125,21 @@ fn substring(text: &str, start: i64, count: Option<i64>) -> Result<Value<'static
 }
 
 /// Without the given characters at its ends; without blanks if none are given.
-fn trimmed<'a>(text: &str, what: Option<&Value<'_>>, ends: Ends) -> Value<'a> {
+fn trimmed<'a>(
+    text: &str,
+    what: Option<&Value<'_>>,
+    ends: Ends,
+    fuel: &Fuel,
+) -> Result<Value<'a>, Trouble> {
     let what = what.map_or(Cow::Borrowed(" "), Value::written);
-    let is_left_out = |c: char| what.contains(c);
+    let cost = 1 + what.len() as u64;
+    let is_left_out = |c: char| fuel.spend(cost).is_ok() && what.contains(c);
     let text = match ends {
         Ends::Both => text.trim_matches(is_left_out),
         Ends::Leading => text.trim_start_matches(is_left_out),
         Ends::Trailing => text.trim_end_matches(is_left_out),
     };
-    Value::Text(text.to_owned().into())
+    // Without fuel no character was left out any more.
+    fuel.spend(0)?;
+    Ok(Value::Text(text.to_owned().into()))
 }

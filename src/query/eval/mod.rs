@@ -1,13 +1,20 @@
 //! Expressions and what they become for one record.
 
 pub(crate) mod aggregate;
+pub(crate) mod fuel;
 pub(crate) mod function;
 pub(crate) mod like;
+pub(crate) mod list;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use crate::query::eval::fuel::DECIMAL;
+use crate::query::eval::fuel::Fuel;
+use crate::query::eval::fuel::NODE;
 use crate::query::eval::function::Function;
+use crate::query::eval::like::Pattern;
+use crate::query::eval::list::List;
 use crate::query::trouble::Trouble;
 use crate::query::value::Value;
 use crate::query::value::cast::Type;
@@ -62,15 +69,25 @@ pub(crate) enum Expression {
     Not(Box<Expression>),
     /// A value, the lowest and the highest.
     Between(Box<[Expression; 3]>),
-    In(Box<Expression>, Vec<Expression>),
+    In(Box<Expression>, List),
     IsNull(Box<Expression>),
     IsMissing(Box<Expression>),
     IsTruth(Box<Expression>, bool),
     Like(Box<Like>),
-    /// Conditions with their results, and the result if none holds.
-    Case(Vec<(Expression, Expression)>, Option<Box<Expression>>),
+    Case(Box<Case>),
     Cast(Box<Expression>, Type),
     Call(Function, Vec<Expression>),
+}
+
+/// `CASE`. With an operand, a condition is a value that it equals.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    /// It is evaluated once, not for each branch.
+    pub(crate) operand: Option<Expression>,
+    /// Conditions with their results.
+    pub(crate) branches: Vec<(Expression, Expression)>,
+    /// The result if none holds.
+    pub(crate) otherwise: Option<Expression>,
 }
 
 /// A text, a pattern, and the character that takes the meaning from the next one.
@@ -80,7 +97,7 @@ pub(crate) struct Like {
     pub(crate) pattern: Expression,
     pub(crate) escape: Option<char>,
     /// The pattern, if it is the same for all records.
-    pub(crate) prepared: Option<Vec<like::Part>>,
+    pub(crate) prepared: Option<Pattern>,
 }
 
 /// Where an expression is evaluated.
@@ -90,6 +107,53 @@ pub(crate) struct Scope<'a> {
     /// Results of the aggregates of the plan, at the end.
     pub(crate) aggregates: &'a [Value<'static>],
     pub(crate) now_unix_millis: i64,
+    pub(crate) fuel: &'a Fuel,
+}
+
+impl Scope<'_> {
+    fn spend(self, units: u64) -> Result<(), Trouble> {
+        self.fuel.spend(units)
+    }
+}
+
+/// The order of two values. It costs what is looked at: of two texts as much as the shorter one
+/// has, else the text that is converted.
+fn compared(
+    left: &Value<'_>,
+    right: &Value<'_>,
+    scope: Scope<'_>,
+) -> Result<Option<Ordering>, Trouble> {
+    scope.spend(match (left, right) {
+        (Value::Text(left), Value::Text(right)) => left.len().min(right.len()) as u64,
+        _ => left.weight() + right.weight(),
+    })?;
+    left.compare(right)
+}
+
+/// The value; a list or an object of JSON as its text.
+fn flat<'a>(value: Value<'a>, scope: Scope<'_>) -> Result<Value<'a>, Trouble> {
+    let Value::Nested(_) = value else { return Ok(value) };
+    let text = value.into_owned();
+    scope.spend(2 * text.weight())?;
+    Ok(text)
+}
+
+fn calculated(
+    operator: Arithmetic,
+    left: Value<'_>,
+    right: Value<'_>,
+    scope: Scope<'_>,
+) -> Result<Value<'static>, Trouble> {
+    if operator != Arithmetic::Concatenate {
+        let is_slow = [&left, &right].iter().any(|side| matches!(side, Value::Decimal(_)));
+        let slow = if is_slow { DECIMAL } else { 0 };
+        scope.spend(left.weight() + right.weight() + slow)?;
+        return operator.apply(&left, &right);
+    }
+    let (left, right) = (flat(left, scope)?, flat(right, scope)?);
+    let copied = if matches!(left, Value::Text(Cow::Owned(_))) { 0 } else { left.weight() };
+    scope.spend(copied + right.weight())?;
+    number::concatenated(left, &right)
 }
 
 fn truth_value<'a>(truth: Option<bool>) -> Value<'a> {
@@ -99,29 +163,35 @@ fn truth_value<'a>(truth: Option<bool>) -> Value<'a> {
 impl Expression {
     /// The value for a record.
     pub(crate) fn value<'a>(&'a self, scope: Scope<'a>) -> Result<Value<'a>, Trouble> {
+        scope.spend(NODE)?;
         match self {
             Self::Literal(value) => Ok(borrowed(value)),
-            Self::Column(column) => scope.row.column(*column),
+            Self::Column(column) => {
+                let value = scope.row.column(*column)?;
+                scope.spend(value.weight())?;
+                Ok(value)
+            }
             Self::Aggregate(at) => Ok(scope.aggregates.get(*at).map_or(Value::Null, borrowed)),
             Self::Calculate(first, rest) => {
                 let mut sum = first.value(scope)?;
                 for (operator, operand) in rest {
-                    sum = operator.apply(&sum, &operand.value(scope)?)?;
+                    sum = calculated(*operator, sum, operand.value(scope)?, scope)?;
                 }
                 Ok(sum)
             }
-            Self::Negate(operand) => number::negated(&operand.value(scope)?),
+            Self::Negate(operand) => {
+                let value = operand.value(scope)?;
+                scope.spend(value.weight())?;
+                number::negated(&value)
+            }
             Self::And(operands) => all(operands, scope),
             Self::Or(operands) => any(operands, scope),
-            Self::Case(branches, otherwise) => {
-                for (condition, result) in branches {
-                    if condition.truth(scope)? == Some(true) {
-                        return result.value(scope);
-                    }
-                }
-                otherwise.as_ref().map_or(Ok(Value::Null), |result| result.value(scope))
+            Self::Case(case) => case.value(scope),
+            Self::Cast(operand, kind) => {
+                let value = flat(operand.value(scope)?, scope)?;
+                scope.spend(value.weight())?;
+                kind.cast(value)
             }
-            Self::Cast(operand, kind) => kind.cast(operand.value(scope)?),
             Self::Call(function, arguments) => call(*function, arguments, scope),
             Self::Compare(..)
             | Self::Not(_)
@@ -136,23 +206,26 @@ impl Expression {
 
     /// Whether the expression holds for a record; `None` if that is unknown because of a null.
     pub(crate) fn truth(&self, scope: Scope<'_>) -> Result<Option<bool>, Trouble> {
+        scope.spend(NODE)?;
         match self {
             Self::Compare(comparison, operands) => {
-                let order = operands[0].value(scope)?.compare(&operands[1].value(scope)?)?;
+                let (left, right) = (operands[0].value(scope)?, operands[1].value(scope)?);
+                let order = compared(&left, &right, scope)?;
                 Ok(order.map(|order| comparison.holds(order)))
             }
             Self::Not(operand) => Ok(operand.truth(scope)?.map(|is| !is)),
             Self::Between(operands) => {
                 let value = operands[0].value(scope)?;
-                let low = value.compare(&operands[1].value(scope)?)?.map(Ordering::is_ge);
-                let high = value.compare(&operands[2].value(scope)?)?.map(Ordering::is_le);
+                let low = compared(&value, &operands[1].value(scope)?, scope)?.map(Ordering::is_ge);
+                let high =
+                    compared(&value, &operands[2].value(scope)?, scope)?.map(Ordering::is_le);
                 Ok(match (low, high) {
                     (Some(false), _) | (_, Some(false)) => Some(false),
                     (Some(true), Some(true)) => Some(true),
                     _ => None,
                 })
             }
-            Self::In(operand, list) => is_in(operand, list, scope),
+            Self::In(operand, list) => list.has(&operand.value(scope)?, scope),
             Self::IsNull(operand) => Ok(Some(operand.value(scope)?.is_null())),
             Self::IsMissing(operand) => Ok(Some(matches!(operand.value(scope)?, Value::Missing))),
             Self::IsTruth(operand, is) => Ok(Some(operand.truth(scope)? == Some(*is))),
@@ -164,9 +237,9 @@ impl Expression {
             | Self::Negate(_)
             | Self::And(_)
             | Self::Or(_)
-            | Self::Case(..)
+            | Self::Case(_)
             | Self::Cast(..)
-            | Self::Call(..) => self.value(scope)?.truth(),
+            | Self::Call(..) => truth_of(&self.value(scope)?, scope),
         }
     }
 }
@@ -174,6 +247,11 @@ impl Expression {
 /// A value that borrows from another one.
 fn borrowed<'a>(value: &'a Value<'static>) -> Value<'a> {
     if let Value::Text(text) = value { Value::text(text) } else { value.clone() }
+}
+
+fn truth_of(value: &Value<'_>, scope: Scope<'_>) -> Result<Option<bool>, Trouble> {
+    scope.spend(value.weight())?;
+    value.truth()
 }
 
 /// False if one is false, unknown if one is unknown, else true. Two whole numbers are combined bit
@@ -185,7 +263,7 @@ fn all<'a>(operands: &'a [Expression], scope: Scope<'a>) -> Result<Value<'a>, Tr
         result = match (&result, &value) {
             (_, Value::Int(_)) if at == 0 => value,
             (Value::Int(left), Value::Int(right)) => Value::Int(left & right),
-            _ => match (result.truth()?, value.truth()?) {
+            _ => match (result.truth()?, truth_of(&value, scope)?) {
                 (Some(false), _) | (_, Some(false)) => return Ok(Value::Bool(false)),
                 (Some(true), Some(true)) => Value::Bool(true),
                 _ => Value::Null,
@@ -203,7 +281,7 @@ fn any<'a>(operands: &'a [Expression], scope: Scope<'a>) -> Result<Value<'a>, Tr
         result = match (&result, &value) {
             (_, Value::Int(_)) if at == 0 => value,
             (Value::Int(left), Value::Int(right)) => Value::Int(left | right),
-            _ => match (result.truth()?, value.truth()?) {
+            _ => match (result.truth()?, truth_of(&value, scope)?) {
                 (Some(true), _) | (_, Some(true)) => return Ok(Value::Bool(true)),
                 (Some(false), Some(false)) => Value::Bool(false),
                 _ => Value::Null,
@@ -211,23 +289,6 @@ fn any<'a>(operands: &'a [Expression], scope: Scope<'a>) -> Result<Value<'a>, Tr
         };
     }
     Ok(result)
-}
-
-fn is_in(
-    operand: &Expression,
-    list: &[Expression],
-    scope: Scope<'_>,
-) -> Result<Option<bool>, Trouble> {
-    let value = operand.value(scope)?;
-    let mut is_unknown = false;
-    for item in list {
-        match value.compare(&item.value(scope)?)? {
-            Some(Ordering::Equal) => return Ok(Some(true)),
-            Some(_) => {}
-            None => is_unknown = true,
-        }
-    }
-    Ok(if is_unknown { None } else { Some(false) })
 }
 
 /// The value of a call. With a null as an argument it is a null, except for `COALESCE` and
@@ -254,32 +315,59 @@ fn call<'a>(
         arguments.iter().map(|argument| argument.value(scope)).collect();
     let mut values = values?;
     if function == Function::NullIf {
-        let order = values[0].compare(&values[1])?;
+        let order = compared(&values[0], &values[1], scope)?;
         let is_equal = order.is_some_and(Ordering::is_eq);
         return Ok(if is_equal { Value::Null } else { values.swap_remove(0) });
     }
     if values.iter().any(Value::is_null) {
         return Ok(Value::Null);
     }
-    function.of_values(values)
+    let values: Result<Vec<Value<'a>>, Trouble> =
+        values.into_iter().map(|value| flat(value, scope)).collect();
+    let values = values?;
+    let weight: u64 = values.iter().map(Value::weight).sum();
+    scope.spend(function.cost().saturating_mul(weight))?;
+    function.of_values(values, scope.fuel)
+}
+
+impl Case {
+    fn value<'a>(&'a self, scope: Scope<'a>) -> Result<Value<'a>, Trouble> {
+        let operand = match &self.operand {
+            Some(operand) => Some(operand.value(scope)?),
+            None => None,
+        };
+        for (condition, result) in &self.branches {
+            let holds = match &operand {
+                Some(operand) => {
+                    operand.compare(&condition.value(scope)?)? == Some(Ordering::Equal)
+                }
+                None => condition.truth(scope)? == Some(true),
+            };
+            if holds {
+                return result.value(scope);
+            }
+        }
+        self.otherwise.as_ref().map_or(Ok(Value::Null), |result| result.value(scope))
+    }
 }
 
 impl Like {
     pub(crate) fn truth(&self, scope: Scope<'_>) -> Result<Option<bool>, Trouble> {
-        let text = self.text.value(scope)?;
+        let text = flat(self.text.value(scope)?, scope)?;
         if text.is_null() {
             return Ok(None);
         }
-        let parts = match &self.prepared {
-            Some(parts) => Cow::Borrowed(parts),
+        let pattern = match &self.prepared {
+            Some(pattern) => Cow::Borrowed(pattern),
             None => {
-                let pattern = self.pattern.value(scope)?;
+                let pattern = flat(self.pattern.value(scope)?, scope)?;
                 if pattern.is_null() {
                     return Ok(None);
                 }
-                Cow::Owned(like::parts(&pattern.written(), self.escape)?)
+                scope.spend(4 * pattern.weight())?;
+                Cow::Owned(Pattern::new(&pattern.written(), self.escape)?)
             }
         };
-        Ok(Some(like::fits(&text.written(), &parts)))
+        pattern.fits(&text.written(), scope.fuel).map(Some)
     }
 }

@@ -131,7 +131,7 @@ impl Reader {
             if answer.is_full() {
                 return Ok(Want::Nothing);
             }
-            if turn.is_over(found.next, sink) {
+            if turn.is_over(found.next, answer, sink) {
                 return Ok(Want::Turn);
             }
         }

@@ -91,7 +91,7 @@ impl Reader {
             if answer.is_full() {
                 return Ok(Want::Nothing);
             }
-            if turn.is_over(worked, sink) {
+            if turn.is_over(worked, answer, sink) {
                 return Ok(Want::Turn);
             }
         }

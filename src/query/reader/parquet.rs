@@ -299,7 +299,7 @@ impl Reader {
             if answer.is_full() {
                 return Ok(Some(Want::Nothing));
             }
-            if turn.is_over(ROW, sink) {
+            if turn.is_over(ROW, answer, sink) {
                 return Ok(Some(Want::Turn));
             }
         }

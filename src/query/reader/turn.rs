@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
+use crate::query::answer::Answer;
 use crate::query::request::Fault;
 use crate::query::request::Sink;
 use crate::query::trouble::RECORD_TOO_LARGE;
 
 /// Bytes of a record. The service's documents name no limit of their own.
 pub(crate) const RECORD_MAX: usize = 4 << 20;
-/// Bytes of input or of output of one turn, about.
+/// Bytes of input with units of evaluation (`eval::fuel`), or bytes of output, of one turn, about.
 const WORK: u64 = 1 << 20;
 /// Faults of one turn.
 const FAULTS: usize = 1000;
@@ -35,9 +36,9 @@ impl Turn {
         Self { output: sink.data.len(), input: 0 }
     }
 
-    /// Counts work of so many bytes; whether the turn is over.
-    pub(crate) fn is_over(&mut self, input: usize, sink: &Sink) -> bool {
-        self.input += input as u64;
+    /// Counts work of so many bytes, and what the answer spent on it; whether the turn is over.
+    pub(crate) fn is_over(&mut self, input: usize, answer: &mut Answer, sink: &Sink) -> bool {
+        self.input += input as u64 + answer.take_work();
         let output = sink.data.len().saturating_sub(self.output) as u64;
         self.input >= WORK || output >= WORK || sink.faults.len() >= FAULTS
     }

@@ -17,6 +17,7 @@ use crate::query::eval::function::Function;
 use crate::query::request::Fault;
 use crate::query::sql::compile::Compiler;
 use crate::query::sql::compile::refused;
+use crate::query::sql::cut;
 use crate::query::sql::wrong;
 use crate::query::trouble::INVALID_ARGUMENT;
 use crate::query::value::timestamp::Part;
@@ -57,13 +58,13 @@ fn expression(compiler: &mut Compiler, expr: Expr) -> Result<Expression, Fault> 
             let part = part(&field.to_string())?;
             Ok(Expression::Call(Function::Extract(part), vec![compiler.expression(*expr)?]))
         }
-        Expr::Function(call) => function(compiler, &call),
+        Expr::Function(call) => function(compiler, call),
         other => Err(refused(&other)),
     }
 }
 
 fn part(name: &str) -> Result<Part, Fault> {
-    Part::named(name).ok_or_else(|| wrong(format!("{name} is not a part of a date.")))
+    Part::named(name).ok_or_else(|| wrong(format!("{} is not a part of a date.", cut(name))))
 }
 
 /// A part of a date, in quotes as documented, or without.
@@ -83,27 +84,55 @@ fn part_of(expr: &Expr) -> Result<Part, Fault> {
     }
 }
 
-/// The arguments of a call that has nothing but them. `*` is `None`.
-fn arguments(call: &Call) -> Result<Vec<Option<Expr>>, Fault> {
-    let is_plain = call.parameters == FunctionArguments::None
+/// The call without its arguments, which may be long and deep.
+fn refused_call(name: &str) -> Fault {
+    refused(&format!("{}(...) in this form", cut(name)))
+}
+
+/// The arguments of a call that has nothing but them. `*` is `None`. They are moved, since to clone
+/// a long chain takes as much of the stack as it is long.
+fn arguments(call: Call) -> Result<Vec<Option<Expr>>, Fault> {
+    let name = call.name.to_string();
+    let refused = || refused_call(&name);
+    let is_plain = matches!(call.parameters, FunctionArguments::None)
         && call.filter.is_none()
         && call.within_group.is_empty()
         && call.over.is_none()
         && call.null_treatment.is_none();
-    let list = match &call.args {
+    let list = match call.args {
         FunctionArguments::List(list) if is_plain => list,
         FunctionArguments::None if is_plain => return Ok(Vec::new()),
-        _ => return Err(refused(call)),
+        _ => return Err(refused()),
     };
     if list.duplicate_treatment.is_some() || !list.clauses.is_empty() {
-        return Err(refused(call));
+        return Err(refused());
     }
-    let one = |argument: &FunctionArg| match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(Some(expr.clone())),
+    let one = |argument: FunctionArg| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(Some(expr)),
         FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => Ok(None),
-        _ => Err(refused(call)),
+        _ => Err(refused()),
     };
-    list.args.iter().map(one).collect()
+    list.args.into_iter().map(one).collect()
+}
+
+/// The only argument of `sys.split`, if it is a number.
+fn digits(call: &Call) -> Option<&str> {
+    let FunctionArguments::List(list) = &call.args else { return None };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))] = list.args.as_slice()
+    else {
+        return None;
+    };
+    let is_plain = matches!(call.parameters, FunctionArguments::None)
+        && call.filter.is_none()
+        && call.within_group.is_empty()
+        && call.over.is_none()
+        && call.null_treatment.is_none()
+        && list.duplicate_treatment.is_none()
+        && list.clauses.is_empty();
+    match &value.value {
+        Literal::Number(digits, _) if is_plain => Some(digits),
+        _ => None,
+    }
 }
 
 fn split_size(call: &Call) -> Result<Option<u64>, Fault> {
@@ -114,19 +143,11 @@ fn split_size(call: &Call) -> Result<Option<u64>, Fault> {
         let text = format!("sys.split takes one number of bytes, at least {SPLIT_MIN}.");
         Fault::fatal(INVALID_ARGUMENT, text, 0)
     };
-    match arguments(call)?.as_slice() {
-        [Some(Expr::Value(value))] => match &value.value {
-            Literal::Number(digits, _) => {
-                let size = digits.parse().ok().filter(|size| *size >= SPLIT_MIN);
-                size.map(Some).ok_or_else(wrong)
-            }
-            _ => Err(wrong()),
-        },
-        _ => Err(wrong()),
-    }
+    let size = digits(call).and_then(|digits| digits.parse().ok());
+    size.filter(|size| *size >= SPLIT_MIN).map(Some).ok_or_else(wrong)
 }
 
-fn function(compiler: &mut Compiler, call: &Call) -> Result<Expression, Fault> {
+fn function(compiler: &mut Compiler, call: Call) -> Result<Expression, Fault> {
     let name = call.name.to_string();
     let mut arguments = arguments(call)?;
     if let Some(kind) = Kind::named(&name) {
@@ -137,7 +158,7 @@ fn function(compiler: &mut Compiler, call: &Call) -> Result<Expression, Fault> {
         };
     }
     let Some(mut arguments) = arguments.into_iter().collect::<Option<Vec<Expr>>>() else {
-        return Err(refused(call));
+        return Err(refused_call(&name));
     };
     let dated = |name: &str| name.eq_ignore_ascii_case("DATE_ADD");
     if dated(&name) || name.eq_ignore_ascii_case("DATE_DIFF") {
@@ -150,7 +171,7 @@ fn function(compiler: &mut Compiler, call: &Call) -> Result<Expression, Fault> {
         return Ok(Expression::Call(function, compiler.expressions(arguments)?));
     }
     let Some((function, count)) = Function::named(&name) else {
-        return Err(wrong(format!("There is no function {name}.")));
+        return Err(wrong(format!("There is no function {}.", cut(&name))));
     };
     if !count.contains(&arguments.len()) {
         return Err(wrong(format!("{name} does not take {} arguments.", arguments.len())));

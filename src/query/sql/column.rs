@@ -1,5 +1,7 @@
 //! References to columns.
 
+use crate::query::sql::cut;
+
 /// A step from a value to one inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Access {
@@ -45,7 +47,7 @@ impl Column {
         }
     }
 
-    /// As the statement has it.
+    /// As the statement has it, for a fault; a long one is cut off.
     pub(crate) fn written(&self) -> String {
         let mut text = String::new();
         for access in &self.path {
@@ -56,6 +58,6 @@ impl Column {
                 Access::Each => text.push_str("[*]"),
             }
         }
-        text
+        cut(&text)
     }
 }

@@ -14,17 +14,20 @@ use sqlparser::ast::Subscript;
 use sqlparser::ast::UnaryOperator;
 use sqlparser::ast::Value as Literal;
 
+use crate::query::eval::Case;
 use crate::query::eval::Comparison;
 use crate::query::eval::Expression;
 use crate::query::eval::Like;
 use crate::query::eval::aggregate::Aggregate;
-use crate::query::eval::like;
+use crate::query::eval::like::Pattern;
+use crate::query::eval::list::List;
 use crate::query::request::Fault;
 use crate::query::sql::Item;
 use crate::query::sql::Projection;
 use crate::query::sql::Statement;
 use crate::query::sql::column::Access;
 use crate::query::sql::column::Column;
+use crate::query::sql::cut;
 use crate::query::sql::statement;
 use crate::query::sql::wrong;
 use crate::query::trouble::INVALID_COLUMN_ORDINAL;
@@ -39,6 +42,10 @@ const ITEMS_MAX: usize = 49;
 const DEPTH_MAX: usize = 64;
 /// Columns to which a statement may refer at all.
 const COLUMNS_MAX: usize = 1024;
+/// Aggregates of a statement.
+const AGGREGATES_MAX: usize = 64;
+/// Expressions of a statement, each item of a list counted: each takes some hundred bytes.
+const EXPRESSIONS_MAX: usize = 100_000;
 
 /// Collects what expressions refer to.
 #[derive(Debug, Default)]
@@ -53,6 +60,8 @@ pub(crate) struct Compiler {
     has_plain_column: bool,
     /// Expressions around the one that is compiled.
     depth: usize,
+    /// Expressions so far.
+    count: usize,
 }
 
 /// Parses and checks a statement.
@@ -106,7 +115,7 @@ fn literal(value: Literal) -> Result<Value<'static>, Fault> {
     Ok(match value {
         Literal::Number(digits, _) => match crate::query::value::number_of_text(&digits) {
             Ok(number @ (Number::Int(_) | Number::Float(_))) => number.value(),
-            _ => return Err(wrong(format!("{digits} is not a number."))),
+            _ => return Err(wrong(format!("{} is not a number.", cut(&digits)))),
         },
         Literal::SingleQuotedString(text) => Value::Text(text.into()),
         Literal::Boolean(is) => Value::Bool(is),
@@ -170,6 +179,10 @@ impl Compiler {
         if self.depth == DEPTH_MAX {
             return Err(wrong(format!("More than {DEPTH_MAX} expressions are within each other.")));
         }
+        if self.count == EXPRESSIONS_MAX {
+            return Err(wrong(format!("A statement has at most {EXPRESSIONS_MAX} expressions.")));
+        }
+        self.count += 1;
         self.depth += 1;
         let expression = self.shallow(expr);
         self.depth -= 1;
@@ -202,7 +215,7 @@ impl Compiler {
             Expr::IsFalse(of) => Expression::IsTruth(self.boxed(*of)?, false),
             Expr::IsNotFalse(of) => not(Expression::IsTruth(self.boxed(*of)?, false)),
             Expr::In { expr, target: InTarget::List(list), negated, global: false } => {
-                let within = Expression::In(self.boxed(*expr)?, self.expressions(list)?);
+                let within = Expression::In(self.boxed(*expr)?, List::new(self.expressions(list)?));
                 if negated { not(within) } else { within }
             }
             Expr::Between { expr, negated, low, high } => {
@@ -227,9 +240,10 @@ impl Compiler {
                 Expression::Cast(Box::new(text), kind)
             }
             Expr::Case { operand, conditions, else_result, .. } => {
-                let otherwise = else_result.map(|result| self.boxed(*result)).transpose()?;
+                let otherwise = else_result.map(|result| self.expression(*result)).transpose()?;
                 let operand = operand.map(|operand| self.expression(*operand)).transpose()?;
-                Expression::Case(self.branches(operand.as_ref(), conditions)?, otherwise)
+                let branches = self.branches(conditions)?;
+                Expression::Case(Box::new(Case { operand, branches, otherwise }))
             }
             other => self.called(other)?,
         })
@@ -288,23 +302,13 @@ fn joined(left: Expression, joint: Joint, right: Expression) -> Expression {
 }
 
 impl Compiler {
-    /// The branches of a `CASE`; with an operand, each condition is a value that it equals.
     fn branches(
         &mut self,
-        operand: Option<&Expression>,
         conditions: Vec<CaseWhen>,
     ) -> Result<Vec<(Expression, Expression)>, Fault> {
         let mut branches = Vec::new();
         for when in conditions {
-            let condition = self.expression(when.condition)?;
-            let condition = match operand {
-                Some(value) => {
-                    let sides = Box::new([value.clone(), condition]);
-                    Expression::Compare(Comparison::Equal, sides)
-                }
-                None => condition,
-            };
-            branches.push((condition, self.expression(when.result)?));
+            branches.push((self.expression(when.condition)?, self.expression(when.result)?));
         }
         Ok(branches)
     }
@@ -348,8 +352,8 @@ impl Compiler {
         let (text, pattern) = (self.expression(text)?, self.expression(pattern)?);
         let prepared = match &pattern {
             Expression::Literal(value) if !value.is_null() => {
-                let parts = like::parts(&value.written(), escape);
-                Some(parts.map_err(|trouble| trouble.fatal(0))?)
+                let pattern = Pattern::new(&value.written(), escape);
+                Some(pattern.map_err(|trouble| trouble.fatal(0))?)
             }
             _ => None,
         };
@@ -419,6 +423,9 @@ impl Compiler {
         }
         if self.is_in_aggregate {
             return Err(wrong("An aggregate of an aggregate is not supported."));
+        }
+        if self.aggregates.len() == AGGREGATES_MAX {
+            return Err(wrong(format!("A statement has at most {AGGREGATES_MAX} aggregates.")));
         }
         self.is_in_aggregate = true;
         let operand = operand.map(|operand| self.expression(operand)).transpose();

@@ -12,6 +12,9 @@ use crate::query::sql::column::Access;
 use crate::query::sql::column::Column;
 use crate::query::trouble::PARSE_ERROR;
 
+/// Characters of a name or a literal that a fault quotes.
+const QUOTED_MAX: usize = 100;
+
 /// A statement that was checked.
 #[derive(Debug, Clone)]
 pub(crate) struct Statement {
@@ -47,4 +50,14 @@ pub(crate) struct Item {
 /// The fault of a statement.
 pub(crate) fn wrong(text: impl Into<String>) -> Fault {
     Fault::fatal(PARSE_ERROR, text, 0)
+}
+
+/// What a fault quotes from a statement: a hundred characters of it.
+pub(crate) fn cut(text: &str) -> String {
+    let mut chars = text.chars();
+    let mut short: String = chars.by_ref().take(QUOTED_MAX).collect();
+    if chars.next().is_some() {
+        short.push('…');
+    }
+    short
 }

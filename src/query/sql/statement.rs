@@ -14,6 +14,7 @@ use sqlparser::tokenizer::Tokenizer;
 
 use crate::query::request::Fault;
 use crate::query::sql::column::Access;
+use crate::query::sql::cut;
 use crate::query::sql::wrong;
 
 /// Bytes of a statement.
@@ -54,7 +55,7 @@ pub(crate) struct Parts {
 
 fn of_parser(error: ParserError) -> Fault {
     match error {
-        ParserError::TokenizerError(text) | ParserError::ParserError(text) => wrong(text),
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => wrong(cut(&text)),
         ParserError::RecursionLimitExceeded => {
             wrong(format!("The statement has more than {DEPTH_MAX} expressions within each other."))
         }
@@ -121,7 +122,8 @@ fn unexpected(token: &TokenWithSpan, expected: &str) -> Fault {
     let place = match token.token == Token::EOF {
         true => "The statement ends early".to_owned(),
         false => {
-            format!("Unexpected '{}' at line {}, column {}", token.token, start.line, start.column)
+            let quoted = cut(&token.token.to_string());
+            format!("Unexpected '{quoted}' at line {}, column {}", start.line, start.column)
         }
     };
     let language = "A query has SELECT, FROM BlobStorage, WHERE and LIMIT only.";

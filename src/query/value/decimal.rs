@@ -5,6 +5,8 @@ use std::fmt;
 
 /// Digits that always fit.
 pub(crate) const PRECISION_MAX: u8 = 38;
+/// Digits behind the point that a quotient has at least.
+const FRACTION_MIN: u8 = 6;
 
 /// `unscaled / 10^scale`.
 #[derive(Debug, Clone, Copy)]
@@ -83,15 +85,43 @@ impl Decimal {
         Self::new(left.checked_sub(right)?, scale)
     }
 
-    pub(crate) fn multiply(self, other: Self) -> Option<Self> {
-        Self::new(self.unscaled.checked_mul(other.unscaled)?, self.scale.checked_add(other.scale)?)
+    /// Without zeros at the end of its fraction.
+    fn short(self) -> Self {
+        let mut short = self;
+        while short.scale > 0 && short.unscaled % 10 == 0 {
+            short = Self { unscaled: short.unscaled / 10, scale: short.scale - 1 };
+        }
+        short
     }
 
-    /// With six digits more than the dividend has; the divisor is not zero.
+    /// With the digits behind the point of both. Of more than 38 of these the last ones are
+    /// rounded off, and zeros at the end are left out if it does not fit with them. `None` if it
+    /// does not fit then; the caller goes on with a float.
+    pub(crate) fn multiply(self, other: Self) -> Option<Self> {
+        self.times(other).or_else(|| self.short().times(other.short()))
+    }
+
+    fn times(self, other: Self) -> Option<Self> {
+        let unscaled = self.unscaled.checked_mul(other.unscaled)?;
+        let scale = self.scale.checked_add(other.scale)?;
+        // More digits than any number has, until it is rounded.
+        let long = Self { unscaled, scale };
+        if scale > PRECISION_MAX { long.rescaled(PRECISION_MAX) } else { Some(long) }
+    }
+
+    /// With six digits behind the point more than the dividend has, or as many as fit; the divisor
+    /// is not zero. `None` if fewer than six fit; the caller goes on with a float.
     pub(crate) fn divide(self, other: Self) -> Option<Self> {
-        let scale = self.scale.checked_add(6)?;
-        let dividend = self.rescaled(scale.checked_add(other.scale)?)?.unscaled;
-        Self::new(dividend.checked_div(other.unscaled)?, scale)
+        let other = other.short();
+        let wanted = self.scale.saturating_add(FRACTION_MIN).min(PRECISION_MAX);
+        (FRACTION_MIN..=wanted).rev().find_map(|scale| {
+            // The quotient has the scale of the dividend without that of the divisor.
+            let dividend = match (scale + other.scale).checked_sub(self.scale) {
+                Some(more) => self.unscaled.checked_mul(power(more)?)?,
+                None => self.unscaled / power(self.scale - scale - other.scale)?,
+            };
+            Self::new(dividend.checked_div(other.unscaled)?, scale)
+        })
     }
 
     /// The rest of a division, with the sign of the dividend; the divisor is not zero.

@@ -137,6 +137,11 @@ impl<'a> Value<'a> {
         matches!(self, Value::Missing | Value::Null)
     }
 
+    /// Bytes of its text, which is what it costs to look at it; nothing for other types.
+    pub(crate) fn weight(&self) -> u64 {
+        if let Value::Text(text) = self { text.len() as u64 } else { 0 }
+    }
+
     /// Two types compare as the later of these: text, truth, number, time. It is the order of
     /// Transact-SQL, to which the service's documents refer.
     fn precedence(&self) -> u8 {

@@ -24,8 +24,9 @@ pub(crate) enum Arithmetic {
 
 impl Arithmetic {
     /// Two whole numbers make a whole number, in a division too; else the result is a decimal or,
-    /// if one of them is, a float. Text is read as a number. `+` and `-` between a time and a
-    /// number mean days, as documented. With a null the result is a null.
+    /// if one of them is, a float. A decimal that would need more than 38 digits goes on as a
+    /// float, as a sum does. Text is read as a number. `+` and `-` between a time and a number mean
+    /// days, as documented. With a null the result is a null.
     pub(crate) fn apply<'a>(
         self,
         left: &Value<'a>,
@@ -35,15 +36,7 @@ impl Arithmetic {
             return Ok(Value::Null);
         }
         match (self, left, right) {
-            (Self::Concatenate, _, _) => {
-                let (left, right) = (left.written(), right.written());
-                // Else a statement could make any amount of text out of a record.
-                if left.len() + right.len() > TEXT_MAX {
-                    return Err(Trouble::overflow());
-                }
-                let text = [left, right].concat();
-                return Ok(Value::Text(text.into()));
-            }
+            (Self::Concatenate, _, _) => return concatenated(left.clone(), right),
             (Self::Add, Value::Time(time), days) | (Self::Add, days, Value::Time(time)) => {
                 return plus_days(*time, days, 1.0);
             }
@@ -78,7 +71,9 @@ impl Arithmetic {
                 Self::Remainder => left.remainder(right),
                 Self::Concatenate => None,
             };
-            return result.map(Number::Decimal).ok_or_else(Trouble::overflow);
+            if let Some(result) = result {
+                return Ok(Number::Decimal(result));
+            }
         }
         let (left, right) = (left.to_f64(), right.to_f64());
         let result = match self {
@@ -91,6 +86,23 @@ impl Arithmetic {
         };
         if result.is_finite() { Ok(Number::Float(result)) } else { Err(Trouble::overflow()) }
     }
+}
+
+/// Two values as text. The first one grows if it is text of its own; so a chain is not copied for
+/// each part of it.
+pub(crate) fn concatenated(left: Value<'_>, right: &Value<'_>) -> Result<Value<'static>, Trouble> {
+    if left.is_null() || right.is_null() {
+        return Ok(Value::Null);
+    }
+    let right = right.written();
+    let mut text =
+        if let Value::Text(text) = left { text.into_owned() } else { left.written().into_owned() };
+    // Else a statement could make any amount of text out of a record.
+    if text.len() + right.len() > TEXT_MAX {
+        return Err(Trouble::overflow());
+    }
+    text.push_str(&right);
+    Ok(Value::Text(text.into()))
 }
 
 /// A time and a number of days, which may have a fraction.
