@@ -77,10 +77,7 @@ impl Writer {
                 writer.cell(out, &cell);
                 Ok(())
             }
-            Self::Json(writer) => {
-                writer.cell(out, name, &cell.value()?);
-                Ok(())
-            }
+            Self::Json(writer) => writer.cell(out, name, &cell.value()?),
             Self::Arrow(writer) => writer.cell(&cell.value()?),
         }
     }
