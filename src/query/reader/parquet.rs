@@ -50,8 +50,8 @@ const TAIL: u64 = 8;
 const METADATA_MAX: u64 = 4 << 20;
 /// Columns of a file.
 const COLUMNS_MAX: usize = 4096;
-/// Columns of the schema, groups, and columns of groups, all together. The library takes less than
-/// 1 KiB for one of them, beside what the metadata itself has.
+/// Columns of the schema, groups, and columns of groups, all together. In memory one of them has
+/// about 500 bytes.
 const PARTS_MAX: usize = 32 * 1024;
 /// Bytes of the columns of a group of rows as they are in the file.
 const GROUP_MAX: u64 = 128 << 20;

@@ -185,10 +185,13 @@ fn parquet(expression: &str) -> Request {
     Request { input: Input::Parquet, ..csv(expression) }
 }
 
+/// The values of a column of a group, and its levels if there can be nulls.
+type Values<'a, T> = (&'a [<T as DataType>::T], Option<&'a [i16]>);
+
 /// A file of one column, with a group for each list of values.
 fn file<T: DataType>(
     column: &str,
-    groups: &[(&[T::T], Option<&[i16]>)],
+    groups: &[Values<'_, T>],
     properties: WriterProperties,
 ) -> Vec<u8> {
     let schema = parse_message_type(&format!("message m {{ {column}; }}")).unwrap();
@@ -242,7 +245,7 @@ fn fatal(expression: &str, file: &[u8]) -> String {
 #[test]
 fn rows_are_counted_that_are_there() {
     let plain = WriterProperties::default();
-    let none: (&[i32], Option<&[i16]>) = (&[], Some(&[]));
+    let none: Values<'_, Int32Type> = (&[], Some(&[]));
     let groups = [(&[1, 2][..], Some(&[1, 0, 1][..])), none, (&[7], Some(&[1]))];
     let good = file::<Int32Type>("optional int32 a", &groups, plain);
     assert_eq!(rows("SELECT COUNT(*), COUNT(a), SUM(a) FROM BlobStorage", &good), "4,3,10\n");
@@ -296,6 +299,18 @@ fn old_and_rare_types_are_read() {
     let split = plain().set_dictionary_enabled(false).set_encoding(Encoding::BYTE_STREAM_SPLIT);
     let floats = file::<DoubleType>("required double d", &[(&[1.5, -2.25], None)], split.build());
     assert_eq!(rows("SELECT d FROM BlobStorage", &floats), "1.5\n-2.25\n");
+}
+
+#[test]
+fn old_encodings_of_levels_are_refused() {
+    let plain = WriterProperties::default();
+    let mut file = file::<Int32Type>("optional int32 a", &[(&[7], Some(&[1, 0]))], plain);
+    // The encodings of the levels in the header of the page.
+    let at = file.windows(4).position(|bytes| bytes == [0x15, 6, 0x15, 6]).unwrap();
+    file[at + 1] = 8;
+    assert!(fatal("SELECT a FROM BlobStorage", &file).contains("BIT_PACKED"));
+    (file[at + 1], file[at + 3]) = (6, 8);
+    assert_eq!(rows("SELECT a FROM BlobStorage", &file), "7\n\n");
 }
 
 /// A frame of Zstandard with a window of 64 MiB, of blocks of one byte and its count.
