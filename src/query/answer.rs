@@ -6,7 +6,9 @@ use crate::query::eval::Row;
 use crate::query::eval::Scope;
 use crate::query::eval::aggregate::State;
 use crate::query::eval::fuel::Fuel;
+use crate::query::output::WRITTEN_MAX;
 use crate::query::output::Writer;
+use crate::query::output::bounded;
 use crate::query::output::cell::Cell;
 use crate::query::plan::Plan;
 use crate::query::request::Fault;
@@ -15,14 +17,11 @@ use crate::query::request::Sink;
 use crate::query::sql::Item;
 use crate::query::sql::Projection;
 use crate::query::sql::Statement;
-use crate::query::trouble::RECORD_TOO_LARGE;
 use crate::query::trouble::Trouble;
 use crate::query::value::Value;
 
 /// Bytes of the values of all aggregates, those that a record is about to make counted.
 const AGGREGATES_MAX: usize = 16 << 20;
-/// Bytes of a record of the answer; it may select a column many times.
-const WRITTEN_MAX: usize = 16 << 20;
 
 /// A record, which can also show all of its columns.
 pub(crate) trait Record: Row {
@@ -72,14 +71,6 @@ pub(crate) struct Answer {
     has_header: bool,
     /// What was spent since a turn asked for it.
     work: u64,
-}
-
-/// Whether a record that is being written is not too large.
-fn bounded(out: &[u8], end: usize) -> Result<(), Trouble> {
-    match out.len() <= end {
-        true => Ok(()),
-        false => Err(Trouble::new(RECORD_TOO_LARGE, "A record of the answer is too large.")),
-    }
 }
 
 /// The name of a column that has no other, by its position from zero.
@@ -218,13 +209,13 @@ impl Answer {
         match &self.statement.projection {
             Projection::All => record.all(&mut |name, cell| {
                 self.writer.cell(out, name, cell)?;
-                bounded(out, end)
+                bounded(out.len(), end)
             })?,
             Projection::Items(items) => {
                 for (item, name) in items.iter().zip(&self.names) {
                     let value = item.expression.value(scope)?;
                     self.writer.cell(out, name, Cell::Value(value))?;
-                    bounded(out, end)?;
+                    bounded(out.len(), end)?;
                 }
             }
             Projection::Split(_) => return Ok(false),

@@ -5,6 +5,7 @@
 //! records.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 
 use memchr::memchr2;
@@ -20,10 +21,16 @@ use crate::query::eval::Row;
 use crate::query::request::Fault;
 use crate::query::sql::column::Access;
 use crate::query::sql::column::Column;
+use crate::query::trouble::INVALID_TYPE_CONVERSION;
 use crate::query::trouble::PARSE_ERROR;
+use crate::query::trouble::RECORD_TOO_LARGE;
 use crate::query::trouble::Trouble;
 use crate::query::value::Json;
 use crate::query::value::Value;
+
+/// Values that are taken in of a record, or of a value to which `FROM` leads: with their names they
+/// have about 8 MiB in memory, beside texts.
+const VALUES_MAX: usize = 128 * 1024;
 
 /// What the scanner found at the front of some bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +70,9 @@ impl Scanner {
             }
             at += 1;
         }
+        if is_end && self.is_in_list {
+            return Err(Fault::fatal(PARSE_ERROR, "Malformed JSON: a list is cut off.", at as u64));
+        }
         Ok(Found::Nothing(at))
     }
 
@@ -95,7 +105,7 @@ impl Scanner {
 }
 
 /// Where a text ends that began before `at`: behind its quote, or behind all bytes.
-fn behind_text(bytes: &[u8], mut at: usize) -> usize {
+pub(crate) fn behind_text(bytes: &[u8], mut at: usize) -> usize {
     while let Some(found) = memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) {
         at += found;
         if bytes[at] == b'"' {
@@ -106,8 +116,8 @@ fn behind_text(bytes: &[u8], mut at: usize) -> usize {
     bytes.len() + 1
 }
 
-/// The object or list at `start`.
-fn nested(bytes: &[u8], start: usize, is_end: bool) -> Found {
+/// Where the object or list at `start` ends; `None` if that is not there.
+pub(crate) fn behind_nested(bytes: &[u8], start: usize) -> Option<usize> {
     let (mut at, mut depth) = (start, 0_usize);
     while let Some(byte) = bytes.get(at) {
         at += 1;
@@ -118,23 +128,32 @@ fn nested(bytes: &[u8], start: usize, is_end: bool) -> Found {
             _ => {}
         }
         if depth == 0 {
-            return Found::Record(start..at);
+            return Some(at);
         }
     }
-    if is_end { Found::Record(start..bytes.len()) } else { Found::More(start) }
+    None
 }
 
-/// Takes in any value.
-struct Any;
+/// The object or list at `start`.
+fn nested(bytes: &[u8], start: usize, is_end: bool) -> Found {
+    match behind_nested(bytes, start) {
+        Some(end) => Found::Record(start..end),
+        None if is_end => Found::Record(start..bytes.len()),
+        None => Found::More(start),
+    }
+}
 
 /// Takes in a value; of an object, only the fields that are wanted.
-struct Wanted<'w>(&'w dyn Fn(&str) -> bool);
+struct Wanted<'w> {
+    is_wanted: &'w dyn Fn(&str) -> bool,
+    /// Values that may still be taken in.
+    left: &'w Cell<Option<usize>>,
+}
 
-impl<'de> DeserializeSeed<'de> for Any {
-    type Value = Json<'de>;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Json<'de>, D::Error> {
-        from.deserialize_any(Wanted(&|_| true))
+impl Wanted<'_> {
+    /// The same for a value inside of it, of which all is wanted.
+    fn inner(&self) -> Wanted<'_> {
+        Wanted { is_wanted: &|_| true, left: self.left }
     }
 }
 
@@ -142,12 +161,16 @@ impl<'de> DeserializeSeed<'de> for Wanted<'_> {
     type Value = Json<'de>;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Json<'de>, D::Error> {
-        from.deserialize_any(self)
+        self.left.set(self.left.get().and_then(|left| left.checked_sub(1)));
+        match self.left.get() {
+            Some(_) => from.deserialize_any(self),
+            None => Err(D::Error::custom("it has too many values")),
+        }
     }
 }
 
 /// A text, borrowed if it has no escapes.
-struct Text;
+pub(crate) struct Text;
 
 impl<'de> DeserializeSeed<'de> for Text {
     type Value = Cow<'de, str>;
@@ -210,7 +233,7 @@ impl<'de> Visitor<'de> for Wanted<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Json<'de>, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = from.next_element_seed(Any)? {
+        while let Some(item) = from.next_element_seed(self.inner())? {
             items.push(item);
         }
         Ok(Json::List(items))
@@ -219,8 +242,8 @@ impl<'de> Visitor<'de> for Wanted<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Json<'de>, A::Error> {
         let mut fields = Vec::new();
         while let Some(name) = from.next_key_seed(Text)? {
-            if (self.0)(&name) {
-                fields.push((name, from.next_value_seed(Any)?));
+            if (self.is_wanted)(&name) {
+                fields.push((name, from.next_value_seed(self.inner())?));
             } else {
                 from.next_value::<IgnoredAny>()?;
             }
@@ -231,14 +254,39 @@ impl<'de> Visitor<'de> for Wanted<'_> {
 
 /// Reads a record. Of an object it takes in the fields that are wanted. It may not be deeper than
 /// 128 objects and lists.
+///
+/// # Errors
+///
+/// A fault that is not fatal, when the record has more than [`VALUES_MAX`] values, or a number that
+/// is beyond those of floating point, such as `1e400`.
 pub(crate) fn parse<'a>(
     bytes: &'a [u8],
-    wanted: &dyn Fn(&str) -> bool,
+    is_wanted: &dyn Fn(&str) -> bool,
     position: u64,
 ) -> Result<Json<'a>, Fault> {
+    let left = Cell::new(Some(VALUES_MAX));
     let mut from = serde_json::Deserializer::from_slice(bytes);
-    let parsed = Wanted(wanted).deserialize(&mut from).and_then(|json| from.end().map(|()| json));
-    parsed.map_err(|error| Fault::fatal(PARSE_ERROR, format!("Malformed JSON: {error}."), position))
+    let parsed = Wanted { is_wanted, left: &left }.deserialize(&mut from);
+    parsed.and_then(|json| from.end().map(|()| json)).map_err(|error| {
+        if left.get().is_none() {
+            let text = format!("A record has more than {VALUES_MAX} values.");
+            return Fault::of_record(RECORD_TOO_LARGE, text, position);
+        }
+        let text = error.to_string();
+        // The library has no other way to tell it from what is no JSON.
+        if text.starts_with("number out of range") {
+            let text = "A number is out of range.";
+            return Fault::of_record(INVALID_TYPE_CONVERSION, text, position);
+        }
+        Fault::fatal(PARSE_ERROR, format!("Malformed JSON: {text}."), position)
+    })
+}
+
+/// Checks that the bytes are JSON, without taking anything in.
+pub(crate) fn check(bytes: &[u8], position: u64) -> Result<(), Fault> {
+    let checked = serde_json::from_slice::<IgnoredAny>(bytes).map(|_| ());
+    let fault = |error| Fault::fatal(PARSE_ERROR, format!("Malformed JSON: {error}."), position);
+    checked.map_err(fault)
 }
 
 /// The value to which a step leads.
@@ -250,24 +298,6 @@ fn inside<'j>(json: &'j Json<'j>, access: &Access) -> Option<&'j Json<'j>> {
         }
         (Json::List(items), Access::Index(at)) => items.get(*at),
         _ => None,
-    }
-}
-
-/// Calls `each` with every value to which a path leads.
-pub(crate) fn walk<'j>(
-    json: &'j Json<'j>,
-    path: &[Access],
-    each: &mut dyn FnMut(&'j Json<'j>) -> Result<(), Fault>,
-) -> Result<(), Fault> {
-    match (path.split_first(), json) {
-        (None, _) => each(json),
-        (Some((Access::Each, rest)), Json::List(items)) => {
-            items.iter().try_for_each(|item| walk(item, rest, each))
-        }
-        (Some((access, rest)), _) => match inside(json, access) {
-            Some(value) => walk(value, rest, each),
-            None => Ok(()),
-        },
     }
 }
 

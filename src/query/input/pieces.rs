@@ -22,7 +22,8 @@ impl Pieces {
     pub(crate) fn take(&mut self, range: Range<u64>) -> Result<Bytes, Range<u64>> {
         if self.range != range {
             self.range = range;
-            self.bytes.clear();
+            let length = self.range.end.saturating_sub(self.range.start);
+            self.bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
         }
         let start = self.range.start + self.bytes.len() as u64;
         if start < self.range.end {

@@ -19,6 +19,8 @@ use arrow_schema::Schema;
 use arrow_schema::SchemaRef;
 use arrow_schema::TimeUnit;
 
+use crate::query::output::WRITTEN_MAX;
+use crate::query::output::bounded;
 use crate::query::request::ArrowField;
 use crate::query::request::ArrowKind;
 use crate::query::request::Fault;
@@ -32,8 +34,10 @@ use crate::query::value::decimal::PRECISION_MAX;
 
 /// Records of a batch.
 const ROWS_MAX: usize = 4096;
-/// Bytes of text of a batch; the record that reaches it is the last one of it.
-const TEXT_MAX: usize = 1 << 20;
+/// Bytes of a batch. A record that would take it above is the first one of the next batch.
+const BATCH_MAX: usize = 1 << 20;
+/// Bytes that a value takes beside those of its text: those of the longest number.
+const VALUE: usize = 16;
 /// Columns of a schema.
 const FIELDS_MAX: usize = 1024;
 
@@ -59,6 +63,15 @@ enum Typed {
     Decimal(Decimal),
 }
 
+impl Typed {
+    fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Null | Self::Int(_) | Self::Bool(_) | Self::Float(_) | Self::Decimal(_) => "",
+        }
+    }
+}
+
 /// The digits of a decimal, and how many of them are behind the point.
 fn digits(field: &ArrowField) -> Result<(u8, u8), Fault> {
     let precision = field.precision.unwrap_or(PRECISION_MAX);
@@ -70,22 +83,24 @@ fn digits(field: &ArrowField) -> Result<(u8, u8), Fault> {
 }
 
 impl Column {
+    /// Without room for values: a schema may have many columns.
     fn new(field: &ArrowField) -> Result<(Self, DataType), Fault> {
         Ok(match field.kind {
-            ArrowKind::Int64 => (Self::Int(Int64Builder::new()), DataType::Int64),
-            ArrowKind::Bool => (Self::Bool(BooleanBuilder::new()), DataType::Boolean),
+            ArrowKind::Int64 => (Self::Int(Int64Builder::with_capacity(0)), DataType::Int64),
+            ArrowKind::Bool => (Self::Bool(BooleanBuilder::with_capacity(0)), DataType::Boolean),
             ArrowKind::TimestampMillis => {
                 let kind = DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
-                let builder = TimestampMillisecondBuilder::new().with_data_type(kind.clone());
+                let builder =
+                    TimestampMillisecondBuilder::with_capacity(0).with_data_type(kind.clone());
                 (Self::Time(builder), kind)
             }
-            ArrowKind::String => (Self::Text(StringBuilder::new()), DataType::Utf8),
-            ArrowKind::Double => (Self::Float(Float64Builder::new()), DataType::Float64),
+            ArrowKind::String => (Self::Text(StringBuilder::with_capacity(0, 0)), DataType::Utf8),
+            ArrowKind::Double => (Self::Float(Float64Builder::with_capacity(0)), DataType::Float64),
             ArrowKind::Decimal => {
                 let (precision, scale) = digits(field)?;
                 let signed = i8::try_from(scale).unwrap_or(0);
                 let kind = DataType::Decimal128(precision, signed);
-                let builder = Decimal128Builder::new().with_data_type(kind.clone());
+                let builder = Decimal128Builder::with_capacity(0).with_data_type(kind.clone());
                 (Self::Decimal(builder, precision, scale), kind)
             }
         })
@@ -147,8 +162,11 @@ pub(crate) struct Arrow {
     columns: Vec<Column>,
     /// Of the record that is being written.
     values: Vec<Typed>,
+    /// Bytes of them.
+    record: usize,
     rows: usize,
-    text: usize,
+    /// Bytes of the rows.
+    batch: usize,
     stream: StreamWriter<Vec<u8>>,
 }
 
@@ -178,32 +196,39 @@ impl Arrow {
         }
         let schema = Arc::new(Schema::new(described));
         let stream = StreamWriter::try_new(Vec::new(), &schema).map_err(|error| broken(&error))?;
-        Ok(Self { schema, columns, values: Vec::new(), rows: 0, text: 0, stream })
+        let values = Vec::new();
+        Ok(Self { schema, columns, values, record: 0, rows: 0, batch: 0, stream })
     }
 
     pub(crate) fn begin(&mut self) {
         self.values.clear();
+        self.record = 0;
     }
 
     pub(crate) fn cell(&mut self, value: &Value<'_>) -> Result<(), Trouble> {
         if let Some(column) = self.columns.get(self.values.len()) {
-            self.values.push(column.typed(value)?);
+            let typed = column.typed(value)?;
+            self.record += VALUE + typed.text().len();
+            bounded(self.record, WRITTEN_MAX)?;
+            self.values.push(typed);
         }
         Ok(())
     }
 
     pub(crate) fn end(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
+        // Values that the record lacks are nulls, which take as much as others.
+        let size = self.record + VALUE * (self.columns.len() - self.values.len());
+        if self.batch + size > BATCH_MAX {
+            self.flush(out)?;
+        }
+        self.batch += size;
         let mut values = self.values.drain(..);
         for column in &mut self.columns {
-            let value = values.next().unwrap_or(Typed::Null);
-            if let Typed::Text(text) = &value {
-                self.text += text.len();
-            }
-            column.push(value);
+            column.push(values.next().unwrap_or(Typed::Null));
         }
         drop(values);
         self.rows += 1;
-        if self.rows >= ROWS_MAX || self.text >= TEXT_MAX { self.flush(out) } else { Ok(()) }
+        if self.rows >= ROWS_MAX || self.batch >= BATCH_MAX { self.flush(out) } else { Ok(()) }
     }
 
     /// Moves what the stream has written.
@@ -217,7 +242,7 @@ impl Arrow {
             let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays);
             let written = batch.and_then(|batch| self.stream.write(&batch));
             written.map_err(|error| broken(&error))?;
-            (self.rows, self.text) = (0, 0);
+            (self.rows, self.batch) = (0, 0);
         }
         self.take(out);
         Ok(())

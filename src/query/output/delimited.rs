@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use crate::query::output::cell::Cell;
 use crate::query::request;
 
-/// Writes delimited text. A field is in quotes if it has a separator or a quote. Without a quote in
+/// Writes delimited text. A field is in quotes if it has a separator, a quote or an escape
+/// character, the last two with another one before them. Without a quote in
 /// the dialect, such bytes have the escape character before them, and without that too they stand
 /// as they are.
 #[derive(Debug)]
@@ -44,7 +45,8 @@ impl Delimited {
         }
         // Who reads lines drops it before a line feed.
         is_special[usize::from(b'\r')] |= record.contains(&b'\n');
-        if let (None, Some(escape)) = (quote, escape) {
+        // Who reads it drops it before any byte, in quotes or not.
+        if let Some(escape) = escape {
             is_special[usize::from(escape)] = true;
         }
         let has_headers = dialect.has_headers;
@@ -84,7 +86,10 @@ impl Delimited {
         let is_special = |byte: &u8| byte != column && self.is_special[usize::from(*byte)];
         // In most dialects these are the record separator, the quote and the carriage return.
         let is_plain = match (self.record.as_slice(), self.quote, self.escape) {
-            ([end], Some(quote), _) => memchr::memchr3(*end, quote, b'\r', record).is_none(),
+            ([end], Some(quote), escape) => {
+                let has_escape = escape.is_some_and(|sign| memchr::memchr(sign, record).is_some());
+                !has_escape && memchr::memchr3(*end, quote, b'\r', record).is_none()
+            }
             _ => !record.iter().any(is_special),
         };
         if *column != separator || !is_plain {

@@ -13,7 +13,19 @@ use crate::query::output::delimited::Delimited;
 use crate::query::output::json::Json;
 use crate::query::request::Fault;
 use crate::query::request::Output;
+use crate::query::trouble::RECORD_TOO_LARGE;
 use crate::query::trouble::Trouble;
+
+/// Bytes of a record of the answer; it may select a column many times.
+pub(crate) const WRITTEN_MAX: usize = 16 << 20;
+
+/// Whether a record that is being written is not too large.
+pub(crate) fn bounded(length: usize, max: usize) -> Result<(), Trouble> {
+    match length <= max {
+        true => Ok(()),
+        false => Err(Trouble::new(RECORD_TOO_LARGE, "A record of the answer is too large.")),
+    }
+}
 
 /// Writes records.
 #[derive(Debug)]
@@ -65,10 +77,7 @@ impl Writer {
                 writer.cell(out, &cell);
                 Ok(())
             }
-            Self::Json(writer) => {
-                writer.cell(out, name, &cell.value()?);
-                Ok(())
-            }
+            Self::Json(writer) => writer.cell(out, name, &cell.value()?),
             Self::Arrow(writer) => writer.cell(&cell.value()?),
         }
     }

@@ -22,11 +22,14 @@ use crate::query::sql::Statement;
 use crate::query::sql::column::Column;
 use crate::query::trouble::INVALID_COLUMN_NAME;
 use crate::query::trouble::NOT_SUPPORTED;
+use crate::query::trouble::RECORD_TOO_LARGE;
 use crate::query::trouble::Trouble;
 use crate::query::value::Value;
 
 /// Columns of a header.
 const HEADER_MAX: usize = 16 * 1024;
+/// Fields of a record that are looked at.
+const FIELDS_MAX: usize = 64 * 1024;
 /// Some programs write it before text in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -157,7 +160,12 @@ impl Reader {
         let bytes = &self.window.bytes()[..found.end];
         let count = if self.is_header_next { usize::MAX } else { self.count };
         if count > 0 {
-            self.dialect.split(bytes, found, count, &mut self.ends);
+            self.dialect.split(bytes, found, count.min(FIELDS_MAX + 1), &mut self.ends);
+        }
+        if self.ends.len() > FIELDS_MAX && !self.is_header_next {
+            let text = format!("A record has more than {FIELDS_MAX} fields.");
+            sink.faults.push(Fault::of_record(RECORD_TOO_LARGE, text, position));
+            return Ok(());
         }
         let fields = input::Record {
             dialect: &self.dialect,

@@ -1,6 +1,7 @@
 //! Records of JSON.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use bytes::Bytes;
 
@@ -10,8 +11,10 @@ use crate::query::eval::Row;
 use crate::query::input::json as input;
 use crate::query::input::json::Found;
 use crate::query::input::json::Scanner;
+use crate::query::input::walk::Walk;
 use crate::query::input::window::Window;
 use crate::query::output::cell::Cell;
+use crate::query::reader::ROW;
 use crate::query::reader::turn::RECORD_MAX;
 use crate::query::reader::turn::Turn;
 use crate::query::reader::turn::Want;
@@ -33,6 +36,8 @@ pub(crate) struct Reader {
     scanner: Scanner,
     from: Vec<Access>,
     columns: Vec<Column>,
+    /// Where the record is whose values are being walked, as `FROM` has a path.
+    open: Option<(Range<usize>, Walk)>,
     /// First names of what is used of a record; all are used if it is `None`.
     wanted: Option<Vec<Access>>,
 }
@@ -40,10 +45,9 @@ pub(crate) struct Reader {
 impl Reader {
     pub(crate) fn new(statement: &Statement, separator: &str, length: u64) -> Self {
         let firsts = || statement.columns.iter().filter_map(|column| column.path.first().cloned());
-        let wanted = match (statement.from.first(), &statement.projection) {
-            (Some(first), _) => Some(vec![first.clone()]),
-            (None, Projection::All) => None,
-            (None, Projection::Items(_) | Projection::Split(_)) => Some(firsts().collect()),
+        let wanted = match &statement.projection {
+            Projection::All => None,
+            Projection::Items(_) | Projection::Split(_) => Some(firsts().collect()),
         };
         Self {
             window: Window::new(length),
@@ -51,6 +55,7 @@ impl Reader {
             from: statement.from.clone(),
             columns: statement.columns.clone(),
             wanted,
+            open: None,
         }
     }
 
@@ -61,6 +66,12 @@ impl Reader {
     pub(crate) fn work(&mut self, answer: &mut Answer, sink: &mut Sink) -> Result<Want, Fault> {
         let mut turn = Turn::new(sink);
         loop {
+            if let Some((range, walk)) = self.open.take() {
+                match self.values(range, walk, answer, sink, &mut turn)? {
+                    Some(want) => return Ok(want),
+                    None => continue,
+                }
+            }
             let (bytes, is_end) = (self.window.bytes(), self.window.is_end());
             let position = self.window.position();
             let found = self.scanner.find(bytes, is_end).map_err(|fault| {
@@ -72,6 +83,11 @@ impl Reader {
                     let at = position + range.start as u64;
                     if range.len() > RECORD_MAX {
                         return Err(too_large(at));
+                    }
+                    if !self.from.is_empty() {
+                        input::check(&bytes[range.clone()], at)?;
+                        self.open = Some((range, Walk::default()));
+                        continue;
                     }
                     self.record(&bytes[range.clone()], at, answer, sink)?;
                     range.end
@@ -91,10 +107,36 @@ impl Reader {
             if answer.is_full() {
                 return Ok(Want::Nothing);
             }
-            if turn.is_over(worked, answer, sink) {
+            if turn.is_over(worked + ROW, answer, sink) {
                 return Ok(Want::Turn);
             }
         }
+    }
+
+    /// Gives values of the record at the front to the answer. `None` if it has no more.
+    fn values(
+        &mut self,
+        range: Range<usize>,
+        mut walk: Walk,
+        answer: &mut Answer,
+        sink: &mut Sink,
+        turn: &mut Turn,
+    ) -> Result<Option<Want>, Fault> {
+        let position = self.window.position() + range.start as u64;
+        let record = &self.window.bytes()[range.clone()];
+        while let Some(value) = walk.next(record, &self.from) {
+            let worked = value.len() + ROW;
+            self.record(&record[value], position, answer, sink)?;
+            if answer.is_full() {
+                return Ok(Some(Want::Nothing));
+            }
+            if turn.is_over(worked, answer, sink) {
+                self.open = Some((range, walk));
+                return Ok(Some(Want::Turn));
+            }
+        }
+        self.window.advance(range.end);
+        Ok(turn.is_over(range.end, answer, sink).then_some(Want::Turn))
     }
 
     fn record(
@@ -108,16 +150,18 @@ impl Reader {
             None => true,
             Some(names) => names.iter().any(|access| access.is_named(name)),
         };
-        let json = input::parse(bytes, &is_wanted, position)?;
-        let is_whole = self.from.is_empty() && matches!(json, Json::Object(_));
-        let written = is_whole.then_some(bytes);
-        input::walk(&json, &self.from, &mut |json| {
-            if answer.is_full() {
+        let json = match input::parse(bytes, &is_wanted, position) {
+            Ok(json) => json,
+            Err(fault) if fault.fatal => return Err(fault),
+            Err(fault) => {
+                sink.faults.push(fault);
                 return Ok(());
             }
-            let record = input::Record { json, columns: &self.columns, written };
-            answer.record(&Object { record }, position, sink)
-        })
+        };
+        let is_whole = self.from.is_empty() && matches!(json, Json::Object(_));
+        let written = is_whole.then_some(bytes);
+        let record = input::Record { json: &json, columns: &self.columns, written };
+        answer.record(&Object { record }, position, sink)
     }
 }
 

@@ -16,6 +16,9 @@ use crate::query::request::Fault;
 use crate::query::request::Sink;
 use crate::query::sql::Statement;
 
+/// What a record counts as work beside its bytes, in bytes.
+pub(crate) const ROW: usize = 64;
+
 /// Reads a blob.
 #[derive(Debug)]
 pub(crate) enum Reader {

@@ -1,16 +1,19 @@
 //! Records of Parquet. The position of a fault is the number of the record, from zero.
 //!
 //! The end of the file says where its columns are. Of each group of rows only the columns of the
-//! statement are read. They are in memory together as they are in the file; of each, one page and
-//! the dictionary are decompressed.
+//! statement are read, or the smallest one to count its values. They are in memory together as they
+//! are in the file; of each, one page and the dictionary are decompressed.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 
 use bytes::Bytes;
+use parquet::basic::Encoding;
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::metadata::ParquetMetaDataReader;
 
@@ -27,7 +30,8 @@ use crate::query::input::parquet::pages::PAGES_MAX;
 use crate::query::input::parquet::pages::Pages;
 use crate::query::input::parquet::thrift;
 use crate::query::input::pieces::Pieces;
-use crate::query::output::cell::Cell;
+use crate::query::output::cell as output;
+use crate::query::reader::ROW;
 use crate::query::reader::turn::Turn;
 use crate::query::reader::turn::Want;
 use crate::query::request::Fault;
@@ -46,12 +50,13 @@ const TAIL: u64 = 8;
 const METADATA_MAX: u64 = 4 << 20;
 /// Columns of a file.
 const COLUMNS_MAX: usize = 4096;
+/// Columns of the schema, groups, and columns of groups, all together. In memory one of them has
+/// about 500 bytes.
+const PARTS_MAX: usize = 32 * 1024;
 /// Bytes of the columns of a group of rows as they are in the file.
 const GROUP_MAX: u64 = 128 << 20;
 /// Bytes that pages may take in any case.
 const PAGES_MIN: usize = 1 << 20;
-/// What a record counts as work, in bytes.
-const ROW: usize = 64;
 
 /// What is being read.
 enum State {
@@ -60,6 +65,8 @@ enum State {
     /// Columns of a group, those before it are there.
     Columns {
         group: usize,
+        /// Where all of them are in the file.
+        ranges: Vec<Range<u64>>,
         chunks: Vec<Bytes>,
     },
     Rows {
@@ -85,6 +92,8 @@ pub(crate) struct Reader {
     columns: Vec<usize>,
     /// How many rows were decoded.
     row: u64,
+    /// Bytes of the metadata in memory.
+    metadata_bytes: u64,
     /// Bytes that the columns of a group need.
     chunks_bytes: u64,
     /// Bytes that those pages of them may take that are out of their compression.
@@ -120,6 +129,7 @@ impl Reader {
             names: Vec::new(),
             columns: Vec::new(),
             row: 0,
+            metadata_bytes: 0,
             chunks_bytes: 0,
             pages_bytes: 0,
         }
@@ -131,7 +141,7 @@ impl Reader {
 
     /// Bytes that it needs beside those of every reader; known once the metadata is read.
     pub(crate) fn memory(&self) -> u64 {
-        self.chunks_bytes + self.pages_bytes as u64
+        self.metadata_bytes + self.chunks_bytes + self.pages_bytes as u64
     }
 
     pub(crate) fn names(&self) -> Vec<Cow<'_, str>> {
@@ -147,14 +157,16 @@ impl Reader {
             let range = match &mut self.state {
                 State::Tail => self.length.saturating_sub(TAIL)..self.length,
                 State::Metadata(range) => range.clone(),
-                State::Columns { group, chunks } => {
-                    let (group, count) = (*group, chunks.len());
-                    match self.column_range(group, count)? {
-                        Some(range) => range,
-                        None if self.open(group)? => continue,
-                        None => return Ok(Want::Nothing),
+                State::Columns { group, ranges, chunks } => match ranges.get(chunks.len()) {
+                    Some(range) => range.clone(),
+                    None => {
+                        let group = *group;
+                        if !self.open(group)? {
+                            return Ok(Want::Nothing);
+                        }
+                        continue;
                     }
-                }
+                },
                 State::Rows { .. } => match self.rows(answer, sink, &mut turn)? {
                     Some(want) => return Ok(want),
                     None => continue,
@@ -174,14 +186,20 @@ impl Reader {
                 self.state = State::Metadata(metadata_range(&bytes, self.length)?);
             }
             State::Metadata(_) => {
-                if !thrift::is_sane(&bytes) {
-                    return Err(malformed(&"its metadata cannot be read"));
+                match thrift::parts(&bytes) {
+                    Some(parts) if parts <= PARTS_MAX => {}
+                    Some(_) => {
+                        let text = format!("Its columns and groups are more than {PARTS_MAX}.");
+                        return Err(not_supported(text));
+                    }
+                    None => return Err(malformed(&"its metadata cannot be read")),
                 }
                 let metadata = guarded(|| ParquetMetaDataReader::decode_metadata(&bytes))?;
                 self.find_columns(&metadata, answer)?;
                 (self.chunks_bytes, self.pages_bytes) = needed(&metadata, &self.wanted);
+                self.metadata_bytes = metadata.memory_size() as u64;
                 self.metadata = Some(metadata);
-                self.state = State::Columns { group: 0, chunks: Vec::new() };
+                self.state = self.columns_of(0)?;
             }
             State::Columns { chunks, .. } => chunks.push(bytes),
             State::Rows { .. } => {}
@@ -212,6 +230,9 @@ impl Reader {
                 wanted
             }
         };
+        if self.wanted.is_empty() {
+            self.wanted.extend(smallest(metadata)?);
+        }
         let place = |at: &usize| self.wanted.binary_search(at).unwrap_or(0);
         self.columns = found.iter().map(place).collect();
         for at in &self.wanted {
@@ -224,18 +245,24 @@ impl Reader {
         Ok(())
     }
 
-    /// The place of the next column of a group in the file; `None` if all are there, or if there is
-    /// no such group.
-    fn column_range(&self, group: usize, count: usize) -> Result<Option<Range<u64>>, Fault> {
-        let Some(group) = self.metadata.as_ref().and_then(|m| m.row_groups().get(group)) else {
-            return Ok(None);
-        };
-        let mut sum = 0_u64;
+    /// A group whose columns are to be read; without any if there is no such group.
+    fn columns_of(&self, at: usize) -> Result<State, Fault> {
         let mut ranges = Vec::new();
+        let Some(group) = self.metadata.as_ref().and_then(|m| m.row_groups().get(at)) else {
+            return Ok(State::Columns { group: at, ranges, chunks: Vec::new() });
+        };
+        if self.wanted.is_empty() && group.num_rows() != 0 {
+            return Err(malformed(&"it has rows without columns"));
+        }
+        let mut sum = 0_u64;
         for at in &self.wanted {
             let Some(column) = group.columns().get(*at) else {
                 return Err(malformed(&"a group of rows lacks a column"));
             };
+            // Columns with lists are not read, so each row has a value, even if that is a null.
+            if column.num_values() != group.num_rows() {
+                return Err(malformed(&"a column has another number of values than rows"));
+            }
             let (start, length) = guarded(|| Ok::<_, Infallible>(column.byte_range()))?;
             sum = sum.saturating_add(length);
             match start.checked_add(length).filter(|end| *end <= self.length) {
@@ -247,7 +274,7 @@ impl Reader {
             let text = "Of a group of rows, the columns of the query have more than";
             return Err(not_supported(format!("{text} {GROUP_MAX} bytes.")));
         }
-        Ok(ranges.get(count).cloned())
+        Ok(State::Columns { group: at, ranges, chunks: Vec::new() })
     }
 
     /// Begins with the rows of a group whose columns are there; whether there is such a group.
@@ -263,7 +290,7 @@ impl Reader {
         let mut leaves = Vec::new();
         for (column, bytes) in self.wanted.iter().zip(std::mem::take(chunks)) {
             let column = group.column(*column);
-            let pages = Pages::new(bytes, column.compression(), budget.clone(), left);
+            let pages = Pages::new(bytes, column, budget.clone(), left);
             let descriptor = column.column_descr_ptr();
             leaves.push(guarded(|| Ok::<_, Infallible>(leaf::leaf(descriptor, pages)))?);
         }
@@ -281,7 +308,8 @@ impl Reader {
         let State::Rows { group, leaves, left, batch } = &mut self.state else { return Ok(None) };
         if batch.start == batch.end {
             if *left == 0 {
-                self.state = State::Columns { group: *group + 1, chunks: Vec::new() };
+                let next = *group + 1;
+                self.state = self.columns_of(next)?;
                 return Ok(None);
             }
             let count = usize::try_from(*left).unwrap_or(BATCH).min(BATCH);
@@ -293,18 +321,40 @@ impl Reader {
         }
         let (names, columns) = (&self.names, &self.columns);
         for row in batch.by_ref() {
-            let record = Record { leaves, row, names, columns };
+            let touched = Cell::default();
+            let record = Record { leaves, row, names, columns, touched };
             answer.record(&record, self.row, sink)?;
             self.row += 1;
             if answer.is_full() {
                 return Ok(Some(Want::Nothing));
             }
-            if turn.is_over(ROW, answer, sink) {
+            if turn.is_over(ROW + record.touched.get(), answer, sink) {
                 return Ok(Some(Want::Turn));
             }
         }
         Ok(None)
     }
+}
+
+/// The column that is read where a statement names none, so that only rows count which are there:
+/// the metadata may claim any number of them. It has the fewest bytes in the first group.
+fn smallest(metadata: &ParquetMetaData) -> Result<Option<usize>, Fault> {
+    let schema = metadata.file_metadata().schema_descr();
+    let Some(group) = metadata.row_groups().first() else { return Ok(None) };
+    let has_lists = |at: usize| schema.column(at).max_rep_level() > 0;
+    let columns = group.columns().iter().enumerate();
+    let cost = |column: &ColumnChunkMetaData| {
+        let is_refused = column.encodings().any(|one| one == Encoding::DELTA_BYTE_ARRAY);
+        (is_refused, column.compressed_size())
+    };
+    let count = schema.num_columns();
+    let found = columns
+        .filter(|(at, _)| *at < count && !has_lists(*at))
+        .min_by_key(|(_, column)| cost(column));
+    if found.is_none() && count > 0 {
+        return Err(not_supported("All columns of the file have lists.".to_owned()));
+    }
+    Ok(found.map(|(at, _)| at))
 }
 
 /// Bytes that the largest group needs: its columns as they are in the file, and the dictionary and
@@ -364,21 +414,32 @@ struct Record<'a> {
     row: usize,
     names: &'a [String],
     columns: &'a [usize],
+    /// Bytes of the values that were looked at. One of a dictionary may be large and in many rows.
+    touched: Cell<usize>,
+}
+
+impl Record<'_> {
+    fn touch(&self, leaf: &dyn Leaf) {
+        self.touched.set(self.touched.get().saturating_add(leaf.size(self.row)));
+    }
 }
 
 impl Row for Record<'_> {
     fn column(&self, column: usize) -> Result<Value<'_>, Trouble> {
-        self.leaves[self.columns[column]].value(self.row)
+        let leaf = &self.leaves[self.columns[column]];
+        self.touch(leaf.as_ref());
+        leaf.value(self.row)
     }
 }
 
 impl answer::Record for Record<'_> {
     fn all(
         &self,
-        each: &mut dyn FnMut(&str, Cell<'_>) -> Result<(), Trouble>,
+        each: &mut dyn FnMut(&str, output::Cell<'_>) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
         for (leaf, name) in self.leaves.iter().zip(self.names) {
-            each(name, Cell::Value(leaf.value(self.row)?))?;
+            self.touch(leaf.as_ref());
+            each(name, output::Cell::Value(leaf.value(self.row)?))?;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 mod aggregates;
 mod arrow;
+mod bounds;
 mod cost;
 mod delimited;
 mod hostile;

@@ -1,8 +1,18 @@
-//! Compression of pages. No more is written than the header of the page says.
+//! Compression of pages. No more is given back than the header of the page says.
+//!
+//! Zstandard and Brotli also keep the end of what they wrote, as much as a window has. That of
+//! Zstandard is made as large as the page, that of Brotli has 16 MiB at most.
 
 use std::io::Read;
 
 use parquet::basic::Compression;
+use ruzstd::decoding::BlockDecodingStrategy;
+use ruzstd::decoding::FrameDecoder;
+
+/// The first bits of Brotli with a window of more than the 16 MiB that its standard allows.
+const LARGE_WINDOW: u8 = 0x11;
+/// The first bytes of a frame of Zstandard.
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// Takes bytes out of their compression; `None` if they do not become exactly so many.
 pub(crate) fn decompress(codec: Compression, bytes: &[u8], size: usize) -> Option<Vec<u8>> {
@@ -17,8 +27,8 @@ pub(crate) fn decompress(codec: Compression, bytes: &[u8], size: usize) -> Optio
             (written == size).then_some(out)
         }
         Compression::GZIP(_) => all(flate2::read::MultiGzDecoder::new(bytes), size),
-        Compression::BROTLI(_) => all(brotli_decompressor::Decompressor::new(bytes, 4096), size),
-        Compression::ZSTD(_) => all(ruzstd::decoding::StreamingDecoder::new(bytes).ok()?, size),
+        Compression::BROTLI(_) => brotli(bytes, size),
+        Compression::ZSTD(_) => zstd(bytes, size),
         Compression::LZ4_RAW => lz4(bytes, size),
         Compression::LZ4 => framed_lz4(bytes, size).or_else(|| lz4(bytes, size)),
         Compression::LZO => None,
@@ -30,6 +40,46 @@ fn all(reader: impl Read, size: usize) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(size);
     reader.take(size as u64 + 1).read_to_end(&mut out).ok()?;
     (out.len() == size).then_some(out)
+}
+
+fn brotli(bytes: &[u8], size: usize) -> Option<Vec<u8>> {
+    if bytes.first()? & 0x7f == LARGE_WINDOW {
+        return None;
+    }
+    all(brotli_decompressor::Decompressor::new(bytes, 4096), size)
+}
+
+/// Where the blocks of a frame of Zstandard begin, and whether its checksum follows them. `None` if
+/// it needs a dictionary.
+fn zstd_blocks(bytes: &[u8]) -> Option<(&[u8], bool)> {
+    let [descriptor, rest @ ..] = bytes.strip_prefix(&ZSTD)? else { return None };
+    let is_single = descriptor & 0x20 != 0;
+    let window = usize::from(!is_single);
+    let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let size = [usize::from(is_single), 2, 4, 8][usize::from(descriptor >> 6)];
+    let numbers = rest.get(window..window + dictionary)?;
+    let blocks = rest.get(window + dictionary + size..)?;
+    numbers.iter().all(|byte| *byte == 0).then_some((blocks, descriptor & 4 != 0))
+}
+
+/// A frame names the window that it needs, which may be 100 MiB for a page of a few KiB, and the
+/// decoder gives nothing back before that is full. So the frame gets a header that has the page for
+/// a window: no text can reach back further. What is behind it is seen after each block.
+fn zstd(bytes: &[u8], size: usize) -> Option<Vec<u8>> {
+    let (mut blocks, has_checksum) = zstd_blocks(bytes)?;
+    let mut header = ZSTD.to_vec();
+    header.push(if has_checksum { 0xe4 } else { 0xe0 });
+    header.extend((size as u64).to_le_bytes());
+    let mut decoder = FrameDecoder::new();
+    decoder.init(header.as_slice()).ok()?;
+    while !decoder.is_finished() {
+        decoder.decode_blocks(&mut blocks, BlockDecodingStrategy::UptoBlocks(1)).ok()?;
+        if !decoder.is_finished() && decoder.can_collect() > 0 {
+            return None;
+        }
+    }
+    let is_whole = decoder.can_collect() == size;
+    if is_whole { decoder.collect() } else { None }
 }
 
 fn lz4(bytes: &[u8], size: usize) -> Option<Vec<u8>> {

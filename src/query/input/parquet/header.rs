@@ -2,6 +2,9 @@
 
 use crate::query::input::parquet::thrift::Reader;
 
+/// The number of an encoding, of runs of numbers.
+pub(crate) const RLE: i64 = 3;
+
 /// Which page follows a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -21,6 +24,8 @@ pub(crate) struct Header {
     pub(crate) decompressed: usize,
     pub(crate) values: u32,
     pub(crate) encoding: i64,
+    /// The encoding of the levels that say what is null, of a page of the first version.
+    pub(crate) levels: i64,
     pub(crate) is_compressed: bool,
 }
 
@@ -55,6 +60,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Header> {
         decompressed: size(2)?,
         values,
         encoding,
+        levels: number(5, 3).unwrap_or(RLE),
         is_compressed: number(8, 7) != Some(0),
     })
 }

@@ -77,6 +77,11 @@ impl Meaning {
 /// A value of a page as a value of the language.
 trait Stored {
     fn value(&self, meaning: Meaning) -> Result<Value<'_>, Trouble>;
+
+    /// Bytes of it, if it has any number of them.
+    fn size(&self) -> usize {
+        0
+    }
 }
 
 fn time(micros: Option<i64>) -> Result<Value<'static>, Trouble> {
@@ -178,11 +183,19 @@ impl Stored for parquet::data_type::ByteArray {
     fn value(&self, meaning: Meaning) -> Result<Value<'_>, Trouble> {
         bytes(self.data(), meaning)
     }
+
+    fn size(&self) -> usize {
+        self.len()
+    }
 }
 
 impl Stored for parquet::data_type::FixedLenByteArray {
     fn value(&self, meaning: Meaning) -> Result<Value<'_>, Trouble> {
         bytes(self.data(), meaning)
+    }
+
+    fn size(&self) -> usize {
+        self.len()
     }
 }
 
@@ -193,6 +206,9 @@ pub(crate) trait Leaf: Send {
 
     /// A value of the batch.
     fn value(&self, row: usize) -> Result<Value<'_>, Trouble>;
+
+    /// Bytes of a value of the batch, if it has any number of them.
+    fn size(&self, row: usize) -> usize;
 }
 
 struct Typed<T: DataType> {
@@ -232,8 +248,17 @@ where
     }
 
     fn value(&self, row: usize) -> Result<Value<'_>, Trouble> {
-        let value = self.places.get(row).copied().flatten().and_then(|at| self.values.get(at));
-        value.map_or(Ok(Value::Null), |value| value.value(self.meaning))
+        self.stored(row).map_or(Ok(Value::Null), |value| value.value(self.meaning))
+    }
+
+    fn size(&self, row: usize) -> usize {
+        self.stored(row).map_or(0, Stored::size)
+    }
+}
+
+impl<T: DataType> Typed<T> {
+    fn stored(&self, row: usize) -> Option<&T::T> {
+        self.places.get(row).copied().flatten().and_then(|at| self.values.get(at))
     }
 }
 

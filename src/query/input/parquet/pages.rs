@@ -12,11 +12,13 @@ use parquet::column::page::PageMetadata;
 use parquet::column::page::PageReader;
 use parquet::errors::ParquetError;
 use parquet::errors::Result;
+use parquet::file::metadata::ColumnChunkMetaData;
 
 use crate::query::input::parquet::codec;
 use crate::query::input::parquet::header;
 use crate::query::input::parquet::header::Header;
 use crate::query::input::parquet::header::Kind;
+use crate::query::input::parquet::header::RLE;
 
 /// Bytes of a page out of its compression. Programs write pages of about 1 MiB.
 pub(crate) const PAGE_MAX: usize = 16 << 20;
@@ -59,6 +61,7 @@ pub(crate) struct Pages {
     /// Rows that were not in a page yet.
     rows: u64,
     has_dictionary: bool,
+    has_nulls: bool,
 }
 
 fn wrong<T>(text: &str) -> Result<T> {
@@ -102,8 +105,21 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 impl Pages {
-    pub(crate) fn new(bytes: Bytes, codec: Compression, budget: Budget, rows: u64) -> Self {
-        Self { rest: bytes, codec, budget, held: 0, rows, has_dictionary: false }
+    pub(crate) fn new(
+        bytes: Bytes,
+        column: &ColumnChunkMetaData,
+        budget: Budget,
+        rows: u64,
+    ) -> Self {
+        Self {
+            rest: bytes,
+            codec: column.compression(),
+            budget,
+            held: 0,
+            rows,
+            has_dictionary: false,
+            has_nulls: column.column_descr().max_def_level() > 0,
+        }
     }
 
     /// The body of a page out of its compression. The levels of a page of the second version are
@@ -164,6 +180,10 @@ impl Pages {
                 return wrong("a column has more values than rows");
             };
             self.rows = rows;
+            // Some programs name another encoding where there are no levels.
+            if header.kind == Kind::Data && self.has_nulls && header.levels != RLE {
+                return wrong("the encoding BIT_PACKED of levels is not supported");
+            }
             self.budget.used.fetch_sub(self.held, Ordering::Relaxed);
             self.held = header.decompressed;
             self.budget.take(self.held)?;

@@ -9,7 +9,12 @@ pub(crate) struct Reader<'a> {
     pub(crate) rest: &'a [u8],
     /// Items of lists that may still be there: fewer than there were bytes.
     items: usize,
+    /// Structures in lists, of the outermost structure and of structures in such lists.
+    parts: usize,
 }
+
+/// The depths of those lists in the metadata: a value of the file, and one of a group of rows.
+const PARTS: [usize; 2] = [3, 5];
 
 /// Whole numbers and truths by the field of the outer structure and that of the one inside of it.
 /// Zero stands for the outer structure itself.
@@ -17,7 +22,7 @@ pub(crate) type Numbers = Vec<((i16, i16), i64)>;
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes, items: bytes.len() }
+        Self { rest: bytes, items: bytes.len(), parts: 0 }
     }
 
     fn byte(&mut self) -> Option<u8> {
@@ -100,6 +105,9 @@ impl<'a> Reader<'a> {
                     count => usize::from(count),
                 };
                 self.items = self.items.checked_sub(count)?;
+                if byte & 0xf == 12 && PARTS.contains(&depth) {
+                    self.parts += count;
+                }
                 (0..count).try_for_each(|_| self.value(byte & 0xf, depth + 1))
             }
             12 => self.structure(0, depth.max(2), &mut Vec::new()),
@@ -109,8 +117,11 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether the bytes are a structure whose lists have no more items than there are bytes. A list of
+/// How many columns and groups metadata has: elements of the schema, groups, and columns of groups.
+/// `None` if it is no structure whose lists have no more items than there are bytes. A list of
 /// truths may claim any number of them in a few bytes, and to skip it takes the library that long.
-pub(crate) fn is_sane(bytes: &[u8]) -> bool {
-    Reader::new(bytes).structure(0, 2, &mut Vec::new()).is_some()
+pub(crate) fn parts(bytes: &[u8]) -> Option<usize> {
+    let mut reader = Reader::new(bytes);
+    reader.structure(0, 2, &mut Vec::new())?;
+    Some(reader.parts)
 }
