@@ -37,6 +37,7 @@ use crate::query::Request;
 use crate::query::Sink;
 use crate::query::Step;
 use crate::query::input::parquet::codec::decompress;
+use crate::query::input::parquet::zstd::Lengths;
 
 fn arrow(expression: &str, columns: usize) -> Request {
     let kind = ArrowKind::String;
@@ -335,4 +336,29 @@ fn windows_are_no_larger_than_pages() {
     // Brotli with a window of 1 GiB.
     let brotli = Compression::BROTLI(parquet::basic::BrotliLevel::default());
     assert_eq!(decompress(brotli, &[0x11, 0x1e, 0x03], 0), None);
+}
+
+#[test]
+fn blocks_have_the_length_that_they_say() {
+    // Twenty literals, and ten matches of 64 KiB with an offset of one.
+    let mut block = vec![20 << 3];
+    block.extend([b'x'; 20]);
+    block.extend([10, 0x54, 1, 0, 52]);
+    block.extend([0; 20]);
+    block.push(1);
+    assert_eq!(Lengths::default().of_block(&block), Some(20 + 10 * 65_539));
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0x80];
+    let header = u32::try_from(block.len() << 3 | 2 << 1 | 1).unwrap();
+    frame.extend(&header.to_le_bytes()[..3]);
+    frame.extend(&block);
+    let codec = Compression::ZSTD(ZstdLevel::default());
+    assert_eq!(decompress(codec, &frame, 20 + 10 * 65_539), None);
+    block[21] = 1;
+    block.truncate(26 + 2);
+    block.push(1);
+    frame.truncate(6);
+    let header = u32::try_from(block.len() << 3 | 2 << 1 | 1).unwrap();
+    frame.extend(&header.to_le_bytes()[..3]);
+    frame.extend(&block);
+    assert!(decompress(codec, &frame, 20 + 65_539) == Some(vec![b'x'; 20 + 65_539]));
 }

@@ -9,10 +9,15 @@ use parquet::basic::Compression;
 use ruzstd::decoding::BlockDecodingStrategy;
 use ruzstd::decoding::FrameDecoder;
 
+use crate::query::input::parquet::zstd::BLOCK_MAX;
+use crate::query::input::parquet::zstd::Lengths;
+
 /// The first bits of Brotli with a window of more than the 16 MiB that its standard allows.
 const LARGE_WINDOW: u8 = 0x11;
 /// The first bytes of a frame of Zstandard.
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// The kind of a block of Zstandard that is neither stored nor one byte again and again.
+const COMPRESSED: u32 = 2;
 
 /// Takes bytes out of their compression; `None` if they do not become exactly so many.
 pub(crate) fn decompress(codec: Compression, bytes: &[u8], size: usize) -> Option<Vec<u8>> {
@@ -72,7 +77,15 @@ fn zstd(bytes: &[u8], size: usize) -> Option<Vec<u8>> {
     header.extend((size as u64).to_le_bytes());
     let mut decoder = FrameDecoder::new();
     decoder.init(header.as_slice()).ok()?;
+    let mut lengths = Lengths::default();
     while !decoder.is_finished() {
+        let header = u32::from_le_bytes([*blocks.first()?, *blocks.get(1)?, *blocks.get(2)?, 0]);
+        let stored = usize::try_from(header >> 3).ok()?;
+        if header >> 1 & 3 == COMPRESSED
+            && lengths.of_block(blocks.get(3..3 + stored)?)? > BLOCK_MAX
+        {
+            return None;
+        }
         decoder.decode_blocks(&mut blocks, BlockDecodingStrategy::UptoBlocks(1)).ok()?;
         if !decoder.is_finished() && decoder.can_collect() > 0 {
             return None;

@@ -8,6 +8,7 @@ pub(crate) mod header;
 pub(crate) mod leaf;
 pub(crate) mod pages;
 pub(crate) mod thrift;
+pub(crate) mod zstd;
 
 use crate::query::request::Fault;
 use crate::query::trouble::PARSE_ERROR;
