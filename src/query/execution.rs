@@ -12,7 +12,7 @@ use crate::query::request::Sink;
 use crate::query::request::Step;
 
 /// Bytes that every execution may hold: what it reads, the longest record twice, what it makes.
-const MEMORY: u64 = 16 << 20;
+const MEMORY: u64 = 32 << 20;
 
 /// A plan over the bytes of a blob.
 #[derive(Debug)]
