@@ -206,8 +206,8 @@ impl Running {
             self.reserve(visit.execution.memory()).await?;
             let scanned = visit.execution.scanned();
             self.execution = Some(visit.execution);
-            // Not before the metadata of a Parquet file is read, which may take 4 MiB: the head of the
-            // answer follows the reservation of memory.
+            // Not before the metadata of a Parquet file is read, which may take 4 MiB: the head of
+            // the answer follows the reservation of memory.
             let first = u64::from(self.reported == 0);
             let is_due = scanned - self.reported >= PROGRESS_BYTES * (1 + first);
             if is_due || is_enough(&visit.sink) {

@@ -19,8 +19,8 @@ use arrow_schema::Schema;
 use arrow_schema::SchemaRef;
 use arrow_schema::TimeUnit;
 
-use crate::query::output::WRITTEN_MAX;
-use crate::query::output::bounded;
+use crate::query::output::bound::WRITTEN_MAX;
+use crate::query::output::bound::bounded;
 use crate::query::request::ArrowField;
 use crate::query::request::ArrowKind;
 use crate::query::request::Fault;

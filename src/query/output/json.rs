@@ -1,8 +1,8 @@
 //! JSON, an object for each record.
 
 use crate::query::input::json::write_compact;
-use crate::query::output::WRITTEN_MAX;
-use crate::query::output::bounded;
+use crate::query::output::bound::WRITTEN_MAX;
+use crate::query::output::bound::bounded;
 use crate::query::trouble::Trouble;
 use crate::query::value::Value;
 use crate::query::value::write_json_text;

@@ -1,6 +1,7 @@
 //! Formats of the answer.
 
 pub(crate) mod arrow;
+pub(crate) mod bound;
 pub(crate) mod cell;
 pub(crate) mod delimited;
 pub(crate) mod json;
@@ -13,19 +14,7 @@ use crate::query::output::delimited::Delimited;
 use crate::query::output::json::Json;
 use crate::query::request::Fault;
 use crate::query::request::Output;
-use crate::query::trouble::RECORD_TOO_LARGE;
 use crate::query::trouble::Trouble;
-
-/// Bytes of a record of the answer; it may select a column many times.
-pub(crate) const WRITTEN_MAX: usize = 8 << 20;
-
-/// Whether a record that is being written is not too large.
-pub(crate) fn bounded(length: usize, max: usize) -> Result<(), Trouble> {
-    match length <= max {
-        true => Ok(()),
-        false => Err(Trouble::new(RECORD_TOO_LARGE, "A record of the answer is too large.")),
-    }
-}
 
 /// Writes records.
 #[derive(Debug)]

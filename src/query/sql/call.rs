@@ -17,7 +17,7 @@ use crate::query::eval::function::Function;
 use crate::query::request::Fault;
 use crate::query::sql::compile::Compiler;
 use crate::query::sql::compile::refused;
-use crate::query::sql::cut;
+use crate::query::sql::quote::cut;
 use crate::query::sql::wrong;
 use crate::query::trouble::INVALID_ARGUMENT;
 use crate::query::value::timestamp::Part;

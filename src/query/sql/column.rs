@@ -1,6 +1,6 @@
 //! References to columns.
 
-use crate::query::sql::cut;
+use crate::query::sql::quote::cut;
 
 /// A step from a value to one inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]

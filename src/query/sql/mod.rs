@@ -3,6 +3,7 @@
 pub(crate) mod call;
 pub(crate) mod column;
 pub(crate) mod compile;
+pub(crate) mod quote;
 pub(crate) mod statement;
 
 use crate::query::eval::Expression;
@@ -11,9 +12,6 @@ use crate::query::request::Fault;
 use crate::query::sql::column::Access;
 use crate::query::sql::column::Column;
 use crate::query::trouble::PARSE_ERROR;
-
-/// Characters of a name or a literal that a fault quotes.
-const QUOTED_MAX: usize = 100;
 
 /// A statement that was checked.
 #[derive(Debug, Clone)]
@@ -50,14 +48,4 @@ pub(crate) struct Item {
 /// The fault of a statement.
 pub(crate) fn wrong(text: impl Into<String>) -> Fault {
     Fault::fatal(PARSE_ERROR, text, 0)
-}
-
-/// What a fault quotes from a statement: a hundred characters of it.
-pub(crate) fn cut(text: &str) -> String {
-    let mut chars = text.chars();
-    let mut short: String = chars.by_ref().take(QUOTED_MAX).collect();
-    if chars.next().is_some() {
-        short.push('…');
-    }
-    short
 }

@@ -14,7 +14,7 @@ use sqlparser::tokenizer::Tokenizer;
 
 use crate::query::request::Fault;
 use crate::query::sql::column::Access;
-use crate::query::sql::cut;
+use crate::query::sql::quote::cut;
 use crate::query::sql::wrong;
 
 /// Bytes of a statement.

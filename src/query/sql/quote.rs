@@ -1,0 +1,14 @@
+//! What faults quote from statements.
+
+/// Characters of a name or a literal that a fault quotes.
+const QUOTED_MAX: usize = 100;
+
+/// What a fault quotes from a statement: a hundred characters of it.
+pub(crate) fn cut(text: &str) -> String {
+    let mut chars = text.chars();
+    let mut short: String = chars.by_ref().take(QUOTED_MAX).collect();
+    if chars.next().is_some() {
+        short.push('…');
+    }
+    short
+}
