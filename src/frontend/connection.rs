@@ -248,8 +248,8 @@ async fn answer(
         Some(running) => {
             let of = front.arriving(request.headers());
             let handled = {
-                // Pinned here: a future that is moved into another one takes its space twice.
-                let handling = pin!(front.handle(of.id.to_string(), request, peer, &running));
+                // In a box, so that a connection has no room for it while it is idle.
+                let handling = boxed(|| front.handle(of.id.to_string(), request, peer, &running));
                 working_on(Some(of), handling).await?
             };
             let response = handled.map(watched);

@@ -5,6 +5,7 @@ mod checksum;
 use std::collections::BTreeSet;
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -216,7 +217,8 @@ impl BlobSource {
         let Step { piece, reserved } =
             self.reserve(piece, before_head).await.map_err(Failure::Busy)?;
         let decrypting = self.decrypting.as_ref();
-        let fetched = encrypt::fetch(&*self.capacity, decrypting, &piece);
+        // Pinned here: a future that is moved into another one takes its space twice.
+        let fetched = pin!(encrypt::fetch(&*self.capacity, decrypting, &piece));
         let bytes = waiting(self.clock.as_ref(), Stage::Read, fetched).await;
         let bytes = bytes.map_err(Failure::Piece)?;
         Ok(Some(match reserved {

@@ -1,5 +1,6 @@
 //! Operations that read or change a blob.
 
+use crate::env::boxed;
 use crate::frontend::ingest::DocumentMemory;
 use crate::frontend::lookup::BlobTarget;
 use crate::frontend::ops::Answer;
@@ -64,7 +65,9 @@ pub(super) async fn carry_out(
             return parts::get(front, blob(path, precondition), wanted, requester.payer()).await;
         }
         O::QueryBlob { path, precondition, query } => {
-            return query::query(front, blob(path, precondition), *query, requester.payer()).await;
+            // In a box: every connection has room for the largest of these futures.
+            let (blob, payer) = (blob(path, precondition), requester.payer());
+            return boxed(|| query::query(front, blob, *query, payer)).await;
         }
         O::GetBlobProperties { path, precondition } => {
             content::facts(front, blob(path, precondition)).await.map(Reply::BlobProperties)

@@ -1,5 +1,6 @@
 //! All data writers of this front end.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
@@ -162,7 +163,9 @@ impl WritePool {
             let bytes = Bytes::copy_from_slice(&join(body.pieces));
             return Ok(Stored::inline(bytes, body.held));
         }
-        waiting(self.shared.env.clock.as_ref(), Stage::Journal, self.small.append(body)).await
+        // Pinned here: a future that is moved into another one takes its space twice.
+        let appended = pin!(self.small.append(body));
+        waiting(self.shared.env.clock.as_ref(), Stage::Journal, appended).await
     }
 
     /// Stores pages that begin at offset `start` of their blob. They are split at multiples of 64
@@ -203,7 +206,8 @@ impl WritePool {
         }
         drop(held);
         let (mut stored, mut failed) = (self.shared.stored(Vec::new(), Vec::new()), None);
-        let answers = waiting(self.shared.env.clock.as_ref(), Stage::Journal, join_all(parts));
+        let parts = pin!(join_all(parts));
+        let answers = waiting(self.shared.env.clock.as_ref(), Stage::Journal, parts);
         for answer in answers.await {
             match answer {
                 Ok(mut part) => {

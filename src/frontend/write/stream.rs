@@ -1,5 +1,6 @@
 //! Writes a large body into an extent: deferred frames of 1 MiB, and one sync at the end.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -92,7 +93,8 @@ impl StreamWriter {
             self.append().await?;
         }
         for extent in self.written.extents() {
-            let flushed = ExtentWriter::flush(&self.shared, extent);
+            // Pinned here: a future that is moved into another one takes its space twice.
+            let flushed = pin!(ExtentWriter::flush(&self.shared, extent));
             let flushed = waiting(self.shared.env.clock.as_ref(), Stage::Journal, flushed).await;
             flushed.map_err(|e| errors::from_capacity(&e))?;
         }
