@@ -147,7 +147,7 @@ impl Answer {
         position: u64,
         sink: &mut Sink,
     ) -> Result<(), Fault> {
-        let fuel = Fuel::new(self.work);
+        let fuel = Fuel::default();
         let mut mark = sink.data.len();
         let result = self.attempt(record, &fuel, &mut sink.data, &mut mark);
         self.work = self.work.saturating_add(fuel.spent());
@@ -290,7 +290,7 @@ impl Answer {
         let results: Result<Vec<Value<'static>>, Trouble> =
             states.into_iter().map(State::result).collect();
         let results = results?;
-        let (now_unix_millis, fuel) = (self.now_unix_millis, Fuel::new(0));
+        let (now_unix_millis, fuel) = (self.now_unix_millis, Fuel::default());
         let scope = Scope { row: &Nothing, aggregates: &results, now_unix_millis, fuel: &fuel };
         let Projection::Items(items) = &self.statement.projection else { return Ok(Vec::new()) };
         items.iter().map(|item| Ok(item.expression.value(scope)?.into_owned())).collect()

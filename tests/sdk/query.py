@@ -30,7 +30,7 @@ LINES = DelimitedJsonDialect(delimiter="\n")
 NAMES = ["n", "r", "s", "b", "t"]
 TABLE_ROWS = 300
 QUERIES_OF_A_TABLE = 100
-# What a query may add to the memory of the server: two steps at work, what is read ahead, and the answers under way.
+# What queries may add to the memory of the server: steps at work, bytes read ahead, answers under way.
 QUERY_BYTES_MAX = 96 << 20
 PART_BYTES = 32 << 20
 CODECS = ["NONE", "SNAPPY", "GZIP", "ZSTD", "BROTLI", "LZ4"]

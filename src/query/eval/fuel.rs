@@ -6,26 +6,18 @@ use crate::query::trouble::Trouble;
 
 /// Units of one record. All text that is made is paid for, so it bounds memory too.
 const RECORD_MAX: u64 = 64 << 20;
-/// Units of all records between which no turn can end, because they lie in one of the blob.
-const OUTER_MAX: u64 = 4 * RECORD_MAX;
 /// Units of an expression, apart from its text.
 pub(crate) const NODE: u64 = 8;
 /// Units of a calculation with a decimal, apart from that.
 pub(crate) const DECIMAL: u64 = 256;
 
 /// The fuel of a record.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Fuel {
     spent: Cell<u64>,
-    max: u64,
 }
 
 impl Fuel {
-    /// For a record before which so much was spent since a turn could end.
-    pub(crate) fn new(before: u64) -> Self {
-        Self { spent: Cell::new(0), max: RECORD_MAX.min(OUTER_MAX.saturating_sub(before)) }
-    }
-
     pub(crate) fn spent(&self) -> u64 {
         self.spent.get()
     }
@@ -34,6 +26,6 @@ impl Fuel {
     pub(crate) fn spend(&self, units: u64) -> Result<(), Trouble> {
         let spent = self.spent.get().saturating_add(units);
         self.spent.set(spent);
-        if spent > self.max { Err(Trouble::too_expensive()) } else { Ok(()) }
+        if spent > RECORD_MAX { Err(Trouble::too_expensive()) } else { Ok(()) }
     }
 }

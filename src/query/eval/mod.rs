@@ -24,6 +24,11 @@ use crate::query::value::timestamp::Timestamp;
 
 /// A record. It finds the value of a column only when it is asked for it.
 pub(crate) trait Row {
+    /// What it costs to find a column, beside its value.
+    fn cost(&self, _column: usize) -> u64 {
+        0
+    }
+
     /// The value of a column of the plan.
     fn column(&self, column: usize) -> Result<Value<'_>, Trouble>;
 }
@@ -125,6 +130,7 @@ fn compared(
 ) -> Result<Option<Ordering>, Trouble> {
     scope.spend(match (left, right) {
         (Value::Text(left), Value::Text(right)) => left.len().min(right.len()) as u64,
+        (Value::Decimal(_), _) | (_, Value::Decimal(_)) => DECIMAL,
         _ => left.weight() + right.weight(),
     })?;
     left.compare(right)
@@ -167,6 +173,7 @@ impl Expression {
         match self {
             Self::Literal(value) => Ok(borrowed(value)),
             Self::Column(column) => {
+                scope.spend(scope.row.cost(*column))?;
                 let value = scope.row.column(*column)?;
                 scope.spend(value.weight())?;
                 Ok(value)
@@ -339,7 +346,7 @@ impl Case {
         for (condition, result) in &self.branches {
             let holds = match &operand {
                 Some(operand) => {
-                    operand.compare(&condition.value(scope)?)? == Some(Ordering::Equal)
+                    compared(operand, &condition.value(scope)?, scope)? == Some(Ordering::Equal)
                 }
                 None => condition.truth(scope)? == Some(true),
             };

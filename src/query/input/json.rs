@@ -311,6 +311,25 @@ pub(crate) struct Record<'a> {
 }
 
 impl Row for Record<'_> {
+    /// The fields among which the names of the path are looked for.
+    fn cost(&self, column: usize) -> u64 {
+        let path = &self.columns[column].path;
+        let (mut json, mut fields) = (self.json, 0);
+        for (at, access) in path.iter().enumerate() {
+            if let Json::Object(all) = json {
+                fields += all.len() as u64;
+            }
+            if at + 1 == path.len() {
+                break;
+            }
+            match inside(json, access) {
+                Some(value) => json = value,
+                None => break,
+            }
+        }
+        fields
+    }
+
     fn column(&self, column: usize) -> Result<Value<'_>, Trouble> {
         let column = &self.columns[column];
         let mut json = self.json;

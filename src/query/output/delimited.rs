@@ -2,8 +2,11 @@
 
 use std::borrow::Cow;
 
+use crate::query::output::bound::WRITTEN_MAX;
+use crate::query::output::bound::bounded;
 use crate::query::output::cell::Cell;
 use crate::query::request;
+use crate::query::trouble::Trouble;
 
 /// Writes delimited text. A field is in quotes if it has a separator, a quote or an escape
 /// character, the last two with another one before them. Without a quote in
@@ -72,11 +75,17 @@ impl Delimited {
         out.extend_from_slice(&self.record);
     }
 
-    pub(crate) fn cell(&mut self, out: &mut Vec<u8>, cell: &Cell<'_>) {
+    /// Writes a field, unless the record gets too large with it: quoting may double it.
+    pub(crate) fn cell(&mut self, out: &mut Vec<u8>, cell: &Cell<'_>) -> Result<(), Trouble> {
         match cell {
-            Cell::Value(value) => self.field(out, value.written().as_bytes()),
+            Cell::Value(value) => {
+                let text = value.written();
+                bounded(text.len(), WRITTEN_MAX)?;
+                self.field(out, text.as_bytes());
+            }
             Cell::Raw(field) => self.field(out, field),
         }
+        Ok(())
     }
 
     /// Writes a record as it is, if its columns are separated as ours and nothing in it needs

@@ -62,10 +62,7 @@ impl Writer {
         cell: Cell<'_>,
     ) -> Result<(), Trouble> {
         match self {
-            Self::Delimited(writer) => {
-                writer.cell(out, &cell);
-                Ok(())
-            }
+            Self::Delimited(writer) => writer.cell(out, &cell),
             Self::Json(writer) => writer.cell(out, name, &cell.value()?),
             Self::Arrow(writer) => writer.cell(&cell.value()?),
         }

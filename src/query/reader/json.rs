@@ -172,6 +172,10 @@ struct Object<'a> {
 }
 
 impl Row for Object<'_> {
+    fn cost(&self, column: usize) -> u64 {
+        self.record.cost(column)
+    }
+
     fn column(&self, column: usize) -> Result<Value<'_>, Trouble> {
         self.record.column(column)
     }

@@ -62,6 +62,8 @@ fn of_parser(error: ParserError) -> Fault {
     }
 }
 
+/// Steps of the path in `FROM`: each may look through the whole record.
+const PATH_MAX: usize = 16;
 /// Tokens of a statement. `IS MISSING`, which SQL does not have, becomes `IS UNKNOWN`, which this
 /// language does not have.
 fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Fault> {
@@ -202,6 +204,9 @@ fn table(parser: &mut Parser<'_>) -> Result<Vec<Access>, Fault> {
         } else {
             break;
         }
+    }
+    if path.len() > PATH_MAX {
+        return Err(wrong(format!("The path of FROM has more than {PATH_MAX} steps.")));
     }
     match path.first() {
         // The first `[*]` means the records of the blob.

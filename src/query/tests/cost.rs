@@ -58,7 +58,12 @@ fn expressions_of_a_statement_are_counted() {
 
 /// A query of a record of 4 MiB costs too much.
 fn expensive(expression: &str) {
-    let mut blob = vec![b'a'; (4 << 20) - 10];
+    expensive_for(b'a', expression);
+}
+
+/// The same of a record of one character.
+fn expensive_for(character: u8, expression: &str) {
+    let mut blob = vec![character; (4 << 20) - 10];
     blob.push(b'\n');
     let sink = run(csv(&format!("SELECT {expression} FROM BlobStorage")), &blob, 8 << 20).unwrap();
     let [fault] = sink.faults.as_slice() else { panic!("{expression}: {:?}", sink.faults) };
@@ -75,6 +80,8 @@ fn a_record_that_costs_too_much_ends_the_query() {
     expensive(&format!("_1 = 1{}", " OR _1 LIKE '%b%'".repeat(100)).replace("_1 = 1", "1 = 2"));
     let list: Vec<String> = (0..30).map(|_| "UPPER(_1)".to_owned()).collect();
     expensive(&format!("'x' IN ({})", list.join(",")));
+    let branches: Vec<String> = (1..900).map(|n| format!("WHEN {n} THEN 1")).collect();
+    expensive_for(b'0', &format!("CASE _1 {} END = 1", branches.join(" ")));
 }
 
 #[test]
@@ -175,7 +182,7 @@ fn a_record_counts_in_all_aggregates_or_in_none() {
 fn what_is_no_number_is_no_extreme() {
     let aggregate = Aggregate { kind: Kind::Min, operand: None };
     let mut state = State::new(&aggregate);
-    let fuel = Fuel::new(0);
+    let fuel = Fuel::default();
     let scope = Scope { row: &Empty, aggregates: &[], now_unix_millis: 0, fuel: &fuel };
     for number in [f64::NAN, 2.0, f64::NAN, 1.0] {
         let change = state.change(Value::Float(number), scope).unwrap();
@@ -266,7 +273,7 @@ proptest! {
     #[test]
     fn patterns_fit_by_definition(text in "[abä]{0,9}", pattern in "[abä%_]{0,7}") {
         let chars = |text: &str| text.chars().collect::<Vec<char>>();
-        let found = Pattern::new(&pattern, None).unwrap().fits(&text, &Fuel::new(0)).unwrap();
+        let found = Pattern::new(&pattern, None).unwrap().fits(&text, &Fuel::default()).unwrap();
         prop_assert_eq!(found, fits(&chars(&text), &chars(&pattern)));
     }
 
