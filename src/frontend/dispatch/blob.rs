@@ -65,7 +65,7 @@ pub(super) async fn carry_out(
             return parts::get(front, blob(path, precondition), wanted, requester.payer()).await;
         }
         O::QueryBlob { path, precondition, query } => {
-            // In a box: every connection has room for the largest of these futures.
+            // In a box: other requests need not have room for it.
             let (blob, payer) = (blob(path, precondition), requester.payer());
             return boxed(|| query::query(front, blob, *query, payer)).await;
         }

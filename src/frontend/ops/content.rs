@@ -7,6 +7,7 @@ use crate::frontend::answers::AnswerMemory;
 use crate::frontend::answers::Payer;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::encrypt;
+use crate::frontend::encrypt::Decrypting;
 use crate::frontend::encrypt::unlock::Unlocking;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
@@ -24,6 +25,7 @@ use crate::frontend::state::FrontEnd;
 use crate::index::BlobView;
 use crate::index::Guard;
 use crate::index::ReadBlob;
+use crate::index::ReadGuard;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -32,6 +34,7 @@ use crate::protocol::model::operation::RangeChecksum;
 use crate::protocol::model::reply::BlobFacts;
 use crate::types::ByteRange;
 use crate::types::TierFamily;
+use crate::types::Versioning;
 
 /// The bytes of a blob that a Get Blob wants.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,22 +45,32 @@ pub(crate) struct WantedBytes {
     pub(crate) checksum: Option<RangeChecksum>,
 }
 
-/// Get Blob. `payer` is charged for the memory of the answer.
-pub(crate) async fn get(
+/// A blob that was looked up to read its content.
+pub(super) struct Opened {
+    pub(super) blob: BlobVersion,
+    pub(super) view: BlobView,
+    /// Keeps reclaim from freeing what the view names.
+    pub(super) guard: ReadGuard,
+    /// The key of a blob that is under one.
+    pub(super) decrypting: Option<Decrypting>,
+    pub(super) tiers: TierFamily,
+    pub(super) versioning: Option<Versioning>,
+}
+
+/// Looks a blob up to read its content, of which `range` is wanted; `None` for all of it.
+pub(super) async fn open(
     front: &FrontEnd,
     blob: BlobTarget<'_>,
-    bytes: WantedBytes,
-    payer: Payer,
-) -> Answer {
+    range: Option<ByteRange>,
+) -> Result<Opened, Refusal> {
     let (unlocking, tiers) = (Unlocking::of(front, &blob), blob.account.account_type.tiers());
     let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
-    // Before the look-up: what it finds is not freed until the body has been sent.
+    // Before the look-up: what it finds is not freed until the content has been read.
     let mut guard = front.rows.inflight.read(front.env.clock.monotonic());
     let BlobVersion { key, revision } = blob.clone();
     let guard_of_read = lookup::guard(precondition);
     let versioning = guard_of_read.protection.versioning;
-    let look_up =
-        ReadBlob { key, revision, guard: guard_of_read, range: bytes.range, pieces: true };
+    let look_up = ReadBlob { key, revision, guard: guard_of_read, range, pieces: true };
     let mut view = match read_blob(front, look_up).await {
         Ok(view) => view,
         Err(refused) if is_archived(&refused) => {
@@ -70,6 +83,18 @@ pub(crate) async fn get(
     encrypt::decrypt_md5(decrypting.as_ref(), &mut view.record.properties)?;
     encrypt::decrypt_checksums(decrypting.as_ref(), &mut view.record)?;
     front.copies.show_progress(&mut view.record);
+    Ok(Opened { blob, view, guard, decrypting, tiers, versioning })
+}
+
+/// Get Blob. `payer` is charged for the memory of the answer.
+pub(crate) async fn get(
+    front: &FrontEnd,
+    blob: BlobTarget<'_>,
+    bytes: WantedBytes,
+    payer: Payer,
+) -> Answer {
+    let Opened { blob, view, guard, decrypting, tiers, versioning } =
+        open(front, blob, bytes.range).await?;
     let now = front.env.clock.now();
     if let Some(reads) = &front.last_access {
         reads.note(&blob, &view.record, now);

@@ -13,12 +13,11 @@ use std::sync::Arc;
 
 use ::bytes::Bytes;
 use tokio::sync::Semaphore;
-use uuid::Uuid;
 
 use crate::env::Rand;
 use crate::env::Tasks;
 use crate::env::boxed;
-use crate::env::identified;
+use crate::env::working_on;
 use crate::frontend::answers::AnswerMemory;
 use crate::frontend::answers::Payer;
 use crate::frontend::answers::Reservation;
@@ -28,22 +27,16 @@ use crate::frontend::body::Pull;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::body::Source;
 use crate::frontend::dialect::framing::QueryRecords;
-use crate::frontend::encrypt;
-use crate::frontend::encrypt::unlock::Unlocking;
-use crate::frontend::errors;
-use crate::frontend::errors::Subject;
 use crate::frontend::facts;
 use crate::frontend::facts::Seen;
-use crate::frontend::lookup;
 use crate::frontend::lookup::BlobTarget;
-use crate::frontend::lookup::BlobVersion;
-use crate::frontend::lookup::Located;
 use crate::frontend::ops::Answer;
 use crate::frontend::ops::Answered;
+use crate::frontend::ops::content;
+use crate::frontend::ops::content::Opened;
 use crate::frontend::read;
 use crate::frontend::read::Reading;
 use crate::frontend::state::FrontEnd;
-use crate::index::ReadBlob;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -56,6 +49,7 @@ use crate::query::Sink;
 use crate::query::Step;
 use crate::types::BlobKind;
 use crate::types::request;
+use crate::types::request::CurrentRequest;
 
 use self::bytes::Content;
 
@@ -75,23 +69,11 @@ pub(crate) async fn query(
     request: Request,
     payer: Payer,
 ) -> Answer {
-    let (unlocking, tiers) = (Unlocking::of(front, &blob), blob.account.account_type.tiers());
-    let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
-    // Before the look-up: what it finds is not freed until the query has ended.
-    let mut guard = front.rows.inflight.read(front.env.clock.monotonic());
-    let BlobVersion { key, revision } = blob.clone();
-    let guard_of_read = lookup::guard(precondition);
-    let versioning = guard_of_read.protection.versioning;
-    let look_up = ReadBlob { key, revision, guard: guard_of_read, range: None, pieces: true };
-    let found = front.rows.router.ask(look_up).await;
-    let mut view = found.map_err(|error| errors::from_index(&error, Subject::Blob))?;
+    let Opened { blob, view, guard, decrypting, tiers, versioning } =
+        content::open(front, blob, None).await?;
     if view.record.kind != BlobKind::Block {
         return Err(Reason::InvalidBlobType.into());
     }
-    read::found(&mut guard, &mut view);
-    let decrypting = unlocking.found(&view.record)?;
-    encrypt::decrypt_md5(decrypting.as_ref(), &mut view.record.properties)?;
-    encrypt::decrypt_checksums(decrypting.as_ref(), &mut view.record)?;
     let now = front.env.clock.now();
     if let Some(reads) = &front.last_access {
         reads.note(&blob, &view.record, now);
@@ -116,7 +98,7 @@ pub(crate) async fn query(
         has_result: false,
         turns: Arc::clone(&front.load.query_turns),
         tasks: front.env.tasks.clone(),
-        request: request::current(),
+        request: request::current_whole(),
         memory,
         reserved,
         needed,
@@ -128,12 +110,12 @@ pub(crate) async fn query(
         first.push_front(running.records.result(&[]));
     }
     first.push_front(running.records.begin());
-    // Also one that has ended holds memory until what it has made is sent.
+    // A query that has ended keeps its memory until its last records are sent.
     let body = ResponseBody::open_ended(first, Box::new(running)).holding(Some(holding));
     Ok(Answered { reply: Reply::BlobQueried(facts), stream: Some(body) })
 }
 
-/// Reads the statement. A long one takes time, so that it needs a turn as a step does.
+/// Parses the statement. A long one takes time, so it waits for a turn, as a step does.
 async fn planned(front: &FrontEnd, request: Request) -> Result<Plan, Refusal> {
     let turn = Arc::clone(&front.load.query_turns).acquire_owned().await;
     let turn = turn.map_err(|_| Reason::ServerBusy)?;
@@ -172,15 +154,15 @@ struct Running {
     has_result: bool,
     turns: Arc<Semaphore>,
     tasks: Tasks,
-    /// The request's id, for log lines: the body is made after the head was sent.
-    request: Option<Uuid>,
+    /// Its log lines and waits are of the request: the body is made after the head was sent.
+    request: Option<CurrentRequest>,
     memory: AnswerMemory,
     /// What it may hold; `None` only while it waits for more.
     reserved: Option<Reservation>,
     needed: u64,
 }
 
-/// What a visit to the pool leaves.
+/// The state of a query after a visit to the pool.
 struct Visit {
     execution: Box<Execution>,
     sink: Sink,
@@ -282,7 +264,7 @@ fn is_enough(sink: &Sink) -> bool {
 
 impl Pull for Running {
     fn pull(mut self: Box<Self>) -> Next {
-        let id = self.request;
+        let request = self.request.clone();
         let step = async move {
             if self.has_ended() {
                 return None;
@@ -296,6 +278,6 @@ impl Pull for Running {
                 }
             }
         };
-        boxed(|| identified(id, step))
+        boxed(|| working_on(request, step))
     }
 }

@@ -1,4 +1,5 @@
-//! Ranges of a blob in any order; ranges that follow one another cost nothing more.
+//! Reads ranges of a blob in any order. A range that begins where the last one ended needs no
+//! further look-up.
 
 use std::collections::VecDeque;
 use std::ops::Range;
