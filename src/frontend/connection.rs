@@ -248,7 +248,7 @@ async fn answer(
         Some(running) => {
             let of = front.arriving(request.headers());
             let handled = {
-                // In a box, so that a connection has no room for it while it is idle.
+                // In a box, so that an idle connection does not hold room for it.
                 let handling = boxed(|| front.handle(of.id.to_string(), request, peer, &running));
                 working_on(Some(of), handling).await?
             };

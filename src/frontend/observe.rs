@@ -264,17 +264,23 @@ pub(super) fn facts(
     let code = answer.and_then(|answer| dialect.error_code(answer.headers()));
     Facts {
         operation: context.operation,
-        method: head.method.as_str().to_owned(),
+        method: known_method(&head.method),
         scheme: peer.scheme(),
         account: address.map(|address| address.account.as_str().to_owned()),
         container: container.map(|name| name.as_str().to_owned()),
         status: answer.map(|answer| answer.status().as_u16()),
         code: code.map(str::to_owned),
         bytes_in: request.bytes_in,
-        bytes_out: answer.map_or(0, |answer| answer.body().size_hint().lower()),
+        bytes_out: answer.and_then(|answer| answer.body().size_hint().exact()),
         admission: context.admission,
         body: request.body_wait,
     }
+}
+
+/// The method, or what OpenTelemetry calls one that is not known.
+fn known_method(method: &http::Method) -> &'static str {
+    const KNOWN: [&str; 7] = ["GET", "PUT", "HEAD", "DELETE", "POST", "OPTIONS", "PATCH"];
+    KNOWN.into_iter().find(|known| method == known).unwrap_or("_OTHER")
 }
 
 /// Milliseconds with three digits behind the point.

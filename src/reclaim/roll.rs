@@ -9,8 +9,8 @@ use crate::reclaim::state::Reclaim;
 /// An open extent is sealed when its garbage exceeds its length divided by this.
 const LENGTH_DIVISOR: u64 = 8;
 
-/// Seals extents with much garbage. The next append of the writer is refused, and the writer rolls
-/// to a new extent, as after any error. Bytes that it has appended stay.
+/// Seals extents with much garbage. The next append of the writer is refused, because the extent is
+/// sealed, or gone if all of it was garbage; the writer rolls to a new extent. Live bytes stay.
 pub(super) async fn roll(reclaim: &Reclaim) {
     for info in reclaim.capacity.extents().await {
         if !is_wasteful(&info, reclaim.config.open_waste_min) {

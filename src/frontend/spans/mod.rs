@@ -6,7 +6,8 @@
 //! them (`post.rs`).
 //!
 //! Invariants: a request never waits for a span: one that finds the queue full is dropped and
-//! counted. While no collector is configured, a request pays one branch. A span has no key,
+//! counted. While no collector is configured, a request pays one branch for it;
+//! its `traceparent` is read in any case, for log lines. A span has no key,
 //! signature, query, header, body or name of a blob.
 
 mod exporter;

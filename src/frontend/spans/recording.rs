@@ -97,7 +97,8 @@ impl Spans {
         let CurrentRequest { id, trace, waits, recorded } = request::current_whole()?;
         let (trace, waits) = trace.filter(|_| recorded).zip(waits)?;
         let (recorder, request_id) = (Arc::clone(recorder), id.to_string());
-        let facts = Facts { operation: "Refused", ..Facts::default() };
+        // What is known if the client leaves before the answer.
+        let facts = Facts { operation: "Unanswered", ..Facts::default() };
         Some(Box::new(Recording { recorder, trace, request_id, waits, arrived, begun, facts }))
     }
 }

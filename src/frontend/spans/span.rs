@@ -24,7 +24,8 @@ use crate::types::request::StageTimes;
 #[derive(Debug, Default)]
 pub(in crate::frontend) struct Facts {
     pub(in crate::frontend) operation: &'static str,
-    pub(in crate::frontend) method: String,
+    /// A known method, or `_OTHER`: clients may send any text, and spans wait in memory.
+    pub(in crate::frontend) method: &'static str,
     pub(in crate::frontend) scheme: &'static str,
     pub(in crate::frontend) account: Option<String>,
     pub(in crate::frontend) container: Option<String>,
@@ -32,7 +33,8 @@ pub(in crate::frontend) struct Facts {
     pub(in crate::frontend) status: Option<u16>,
     pub(in crate::frontend) code: Option<String>,
     pub(in crate::frontend) bytes_in: u64,
-    pub(in crate::frontend) bytes_out: u64,
+    /// The length of the answer, if it is known when its head is sent.
+    pub(in crate::frontend) bytes_out: Option<u64>,
     pub(in crate::frontend) admission: Option<Duration>,
     pub(in crate::frontend) body: Duration,
 }
@@ -92,7 +94,6 @@ impl Ended {
             KeyValue::new("http.request.method", facts.method),
             KeyValue::new("url.scheme", facts.scheme),
             KeyValue::new("http.request.body.size", count(facts.bytes_in)),
-            KeyValue::new("http.response.body.size", count(facts.bytes_out)),
             KeyValue::new("blockyard.request_id", request_id),
         ];
         let texts = [
@@ -104,6 +105,8 @@ impl Ended {
         all.extend(texts.map(|(name, text)| KeyValue::new(name, text)));
         let status = facts.status.map(|status| ("http.response.status_code", i64::from(status)));
         all.extend(status.map(|(name, status)| KeyValue::new(name, status)));
+        let length = facts.bytes_out.map(count);
+        all.extend(length.map(|bytes| KeyValue::new("http.response.body.size", bytes)));
         let stages = [
             ("blockyard.admission_ms", facts.admission.unwrap_or_default()),
             ("blockyard.body_ms", facts.body),

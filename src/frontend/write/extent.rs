@@ -111,11 +111,14 @@ impl ExtentWriter {
             Err(NotStored::Capacity(capacity::Error::Full)) => Err(capacity::Error::Full.into()),
             Err(NotStored::NoId) => Err(NotStored::NoId),
             Err(NotStored::Capacity(error)) => {
-                if matches!(error, capacity::Error::Sealed { .. }) {
-                    tracing::debug!(
-                        %error,
-                        "the extent was sealed because of its garbage: rolling to a new extent"
-                    );
+                // Reclaim seals an open extent that holds much garbage, and removes it once all of
+                // it is garbage.
+                let is_sealed = matches!(
+                    error,
+                    capacity::Error::Sealed { .. } | capacity::Error::NoSuchExtent { .. }
+                );
+                if is_sealed {
+                    tracing::debug!(%error, "reclaim has sealed the extent: rolling to a new one");
                 } else {
                     tracing::warn!(%error, "an append failed: rolling to a new extent");
                 }
