@@ -121,7 +121,8 @@ impl AdminServer {
 
 fn routes(state: AdminState, console: Console) -> Router {
     let work = Arc::new(Semaphore::new(WORK_MAX));
-    // Nobody is known yet: what is sent is short and soon there, and keeps no command waiting.
+    // The client is not known yet: its body is short and must arrive soon, and commands do not
+    // wait for it.
     let limits = ServiceBuilder::new()
         .layer(HandleErrorLayer::new(overrun))
         .load_shed()

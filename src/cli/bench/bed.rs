@@ -24,6 +24,8 @@ use super::service::Service;
 
 /// Connections that delete.
 const REMOVERS: usize = 16;
+/// How often a list may begin with a name that was deleted: some servers are slow to forget.
+const PATIENCE: u32 = 10;
 /// Names in a page.
 const PAGE: u32 = 1_000;
 
@@ -158,14 +160,17 @@ impl Bed {
     /// Deletes all blobs page by page, until a page is empty.
     async fn remove_blobs(&self) -> Result<(), String> {
         let mut lister = self.driver.client();
+        let mut listed = Listed::default();
         loop {
             let prefix = self.prefix.clone();
             let page = lister.call(&Call::List { prefix, limit: PAGE, marker: None }).await?;
             let names = self.driver.target.entries(&page.page);
-            if names.is_empty() {
+            let Some((first, _)) = names.first() else {
                 self.count(&lister);
                 return Ok(());
-            }
+            };
+            listed.page(first)?;
+            names.iter().try_for_each(|(name, _)| self.own(name))?;
             let calls = names.into_iter().map(|(name, _)| Call::Delete { name }).collect();
             self.each(RefCell::new(calls)).await?;
         }
@@ -174,13 +179,16 @@ impl Bed {
     /// Drops blocks that no blob has, which failures leave.
     async fn remove_unfinished(&self) -> Result<(), String> {
         let mut client = self.driver.client();
+        let mut listed = Listed::default();
         loop {
             let page = client.call(&Call::Unfinished { prefix: self.prefix.clone() }).await?;
             let unfinished = self.driver.target.unfinished(&page.page);
-            if unfinished.is_empty() {
+            let Some((first, _)) = unfinished.first() else {
                 self.count(&client);
                 return Ok(());
-            }
+            };
+            listed.page(first)?;
+            unfinished.iter().try_for_each(|(name, _)| self.own(name))?;
             for (name, upload) in unfinished {
                 client.call(&Call::Abort { name: name.clone(), upload }).await?;
                 if !self.is_s3 {
@@ -207,8 +215,36 @@ impl Bed {
         try_join_all((0..REMOVERS).map(one)).await.map(drop)
     }
 
+    /// Refuses a name that this command has not written: the server has not kept to the prefix.
+    fn own(&self, name: &str) -> Result<(), String> {
+        match name.starts_with(&self.prefix) {
+            true => Ok(()),
+            false => Err(format!("the server listed {name:?}, which does not begin as asked")),
+        }
+    }
+
     fn count(&self, client: &Client) {
         self.requests.set(self.requests.get() + client.requests);
+    }
+}
+
+/// Tells a list that goes on from one that does not get shorter.
+#[derive(Debug, Default)]
+struct Listed {
+    first: String,
+    times: u32,
+}
+
+impl Listed {
+    /// Takes the first name of a page whose names are about to be deleted.
+    fn page(&mut self, first: &str) -> Result<(), String> {
+        let is_again = self.first == first;
+        self.times = if is_again { self.times + 1 } else { 0 };
+        first.clone_into(&mut self.first);
+        match self.times < PATIENCE {
+            true => Ok(()),
+            false => Err(format!("the server still lists {first:?} after it was deleted")),
+        }
     }
 }
 

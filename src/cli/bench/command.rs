@@ -53,10 +53,16 @@ pub(in crate::cli) async fn bench(args: &BenchArgs) -> Result<i32, CliError> {
         name = signals.next() => return Err(FilesError::Wrong(bed.left(name)).into()),
     };
     print(&report::removed(style, &removed))?;
-    let Outcome { ops, errors, interrupted } = ran?;
-    if let Some(left) = removed.left {
-        return Err(FilesError::Wrong(left).into());
-    }
+    let Outcome { ops, errors, interrupted } = match (ran, removed.left) {
+        (Ok(ran), None) => ran,
+        (Ok(_), Some(left)) => return Err(FilesError::Wrong(left).into()),
+        (Err(error), left) => {
+            if let Some(left) = left {
+                warn(&format!("{left}\n"))?;
+            }
+            return Err(error);
+        }
+    };
     if errors > 0 {
         warn(&format!("{errors} of {} operations failed\n", ops + errors))?;
     }

@@ -29,8 +29,8 @@ pub(super) struct Step {
 /// # Errors
 /// [`FilesError::Usage`].
 pub(super) fn steps(args: &BenchArgs, prefix: &str, is_s3: bool) -> Result<Vec<Step>, FilesError> {
-    if args.rate.is_some_and(|rate| !(rate > 0.0 && rate.is_finite())) {
-        return Err(FilesError::Usage("--rate must be above 0".to_owned()));
+    if args.rate.is_some_and(|rate| !(0.001..=1e9).contains(&rate)) {
+        return Err(FilesError::Usage("--rate must be from 0.001 to 1e9".to_owned()));
     }
     args.workload.iter().map(|load| step(*load, args, prefix, is_s3)).collect()
 }
@@ -122,6 +122,7 @@ mod tests {
             ("-w range --size 15", false, "sixteenth"),
             ("--rate 0", false, "--rate"),
             ("--rate NaN", false, "--rate"),
+            ("--rate 1e-20", false, "--rate"),
             ("--clients 0", false, "clients"),
             ("--ops 5 --duration 1s", false, "cannot be used"),
             ("-w fly", false, "possible values"),

@@ -103,6 +103,8 @@ fn way(login: &LoginArgs, (tls, host, port): (bool, String, u16)) -> Result<Way,
 
 /// The access key, or the account in its place.
 fn signer(args: &S3Args, login: &LoginArgs) -> Result<SigV4, FilesError> {
+    // A session token belongs to an access key: it is not sent with another one.
+    let own = args.access_key.is_some() && args.secret_key.is_some();
     let (access_key, secret) = match (&args.access_key, &args.secret_key) {
         (Some(id), Some(secret)) => (id.clone(), secret.clone()),
         (None, _) | (_, None) => {
@@ -113,6 +115,6 @@ fn signer(args: &S3Args, login: &LoginArgs) -> Result<SigV4, FilesError> {
             (account.name().as_str().to_owned(), account.first_key().to_owned())
         }
     };
-    let token = args.session_token.clone().filter(|token| !token.is_empty());
+    let token = args.session_token.clone().filter(|token| own && !token.is_empty());
     Ok(SigV4 { access_key, secret, token, region: args.region.clone() })
 }

@@ -2,6 +2,7 @@
 
 import io
 import json
+import uuid
 
 import pytest
 from azure.core import MatchConditions
@@ -174,3 +175,23 @@ def test_a_blob_under_a_key_is_queried_with_it(blob):
     blob.upload_blob(NUMBERS, headers=key(1))
     assert blob.query_blob("SELECT _1 FROM BlobStorage", headers=key(1)).readall() == b"100\n300\n"
     refused(lambda: blob.query_blob("SELECT _1 FROM BlobStorage"), 409, "BlobUsesCustomerSpecifiedEncryption")
+
+
+def test_anonymous_callers_query_public_blobs_only(service, account):
+    for access, status in ((None, 401), ("blob", 200), ("container", 200)):
+        container = service.create_container(f"c{uuid.uuid4().hex}", public_access=access)
+        fill(container.get_blob_client("b"), NUMBERS)
+        client = BlobClient.from_blob_url(f"{account.url}/{container.container_name}/b")
+        if status == 200:
+            assert client.query_blob("SELECT _1 FROM BlobStorage").readall() == b"100\n300\n"
+        else:
+            refused(lambda client=client: client.query_blob("SELECT _1 FROM BlobStorage"), 401, "NoAuthenticationInformation")
+        container.delete_container()
+
+
+def test_a_header_is_written_even_if_the_first_record_fails(blob):
+    fill(blob, b"x\n1\n")
+    with_header = DelimitedTextDialect(has_header=True)
+    reader = blob.query_blob("SELECT CAST(_1 AS INT) AS n FROM BlobStorage", blob_format=DelimitedTextDialect(),
+                             output_format=with_header, on_error=lambda _: None)
+    assert reader.readall() == b"n\n1\n"

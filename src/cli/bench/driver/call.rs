@@ -12,7 +12,7 @@ pub enum Call {
         /// Whether an existing container is also a success.
         may_exist: bool,
     },
-    /// Delete the container, which must be empty.
+    /// Delete the container. A bucket must be empty.
     DeleteContainer,
     /// Write a whole blob.
     Put {

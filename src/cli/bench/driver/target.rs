@@ -100,7 +100,7 @@ impl Target {
             Dialect::S3(key) => s3::draft(self, key, call, now)?,
         };
         let Some(draft) = draft else { return Ok(None) };
-        let mut uri = draft.path;
+        let mut uri = draft.path.clone();
         for (i, (name, value)) in draft.query.iter().enumerate() {
             uri.push(if i == 0 { '?' } else { '&' });
             uri.push_str(name);
@@ -113,7 +113,7 @@ impl Target {
         }
         let mut request = Request::new(Full::new(draft.body));
         *request.method_mut() = draft.method;
-        *request.uri_mut() = uri.parse().map_err(|e| format!("{uri}: {e}"))?;
+        *request.uri_mut() = uri.parse().map_err(|e| format!("{}: {e}", draft.path))?;
         *request.headers_mut() = draft.headers;
         Ok(Some(request))
     }
