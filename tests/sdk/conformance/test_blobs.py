@@ -176,7 +176,6 @@ def test_http_headers(blob):
 
 def test_metadata(blob):
     blob.upload_blob(b"x", metadata={"Hello": "World", "number": "42"})
-    # Names come back in lower case: docs/adr/0007.
     assert blob.get_blob_properties().metadata == {"Hello": "World", "number": "42"}
     before = blob.get_blob_properties().etag
     blob.set_blob_metadata({"only": "this"})

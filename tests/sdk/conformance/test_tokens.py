@@ -21,7 +21,7 @@ from conftest import refused
 from lib.issuer import AUDIENCE, ISSUER, Issuer, Site
 from lib.account import DEV_NAME, Account
 from lib.server import Server
-from lib.wire import VERSION
+from lib.wire import VERSION, Wire
 
 NOW = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
 HOUR = datetime.timedelta(hours=1)
@@ -91,6 +91,35 @@ def test_roles(yard, issuer, box):
         assert ask(yard, token, "GET", f"/{name}?restype=account&comp=properties")[0] == 200
     for nobody in ("Storage Queue Data Reader", None):
         assert ask(yard, issuer.token(roles=[nobody] if nobody else None), "GET", blob)[:2] == missing
+
+
+def test_account_information_by_token(yard, issuer, box):
+    for path in ("/", f"/{box.container_name}", f"/{box.container_name}/b"):
+        for method in ("GET", "HEAD"):
+            status, code, headers, _ = ask(yard, issuer.token(), method, f"{path}?restype=account&comp=properties")
+            assert (status, code) == (200, ""), path
+            assert (headers["x-ms-sku-name"], headers["x-ms-account-kind"]) == ("Standard_LRS", "StorageV2")
+
+
+def test_a_source_is_read_with_a_token(yard, issuer, box):
+    """For the operations that trust no source of their own account."""
+    page, wire, stranger = b"x" * 512, Wire(yard.account), Issuer().token()
+    box.upload_blob("source", page)
+    box.get_blob_client("log").create_append_blob()
+    box.get_blob_client("disk").create_page_blob(512)
+    pages = {"x-ms-page-write": "update", "x-ms-range": "bytes=0-511", "x-ms-source-range": "bytes=0-511"}
+    for name, query, headers, status in (
+            ("put", None, {"x-ms-blob-type": "BlockBlob"}, 201), ("block", {"comp": "block", "blockid": "AAAA"}, {}, 201),
+            ("log", {"comp": "appendblock"}, {}, 201), ("disk", {"comp": "page"}, pages, 201),
+            ("copy", None, {"x-ms-requires-sync": "true"}, 202)):
+        for token, wanted in ((issuer.token(READER), status), (issuer.token(roles=None), 403), (stranger, 401)):
+            source = {"x-ms-copy-source": f"{box.url}/source", "x-ms-copy-source-authorization": f"Bearer {token}"}
+            answer = wire.request("PUT", f"/{box.container_name}/{name}", query, {**headers, **source})
+            assert answer.status == wanted, (name, answer)
+            assert answer.code == ("" if wanted == status else "CannotVerifyCopySource"), name
+    wire.close()
+    for name in ("put", "log", "disk", "copy"):
+        assert box.download_blob(name).readall() == page, name
 
 
 def test_challenge_of_whoever_does_not_sign(yard, box):
@@ -224,11 +253,12 @@ def test_delegation_key_needs_a_token(yard):
     signed = ask(yard, None, "POST", f"/?restype=service&comp=userdelegationkey&{made}", b"<KeyInfo/>")
     assert signed[:2] == (403, "AuthenticationFailed") and b"Only authentication scheme Bearer is supported" in signed[3]
     assert delegation_key(yard, None) == (401, "NoAuthenticationInformation")
-    import lib.wire as wire  # pylint: disable=import-outside-toplevel
-    asking = wire.Wire(yard.account)
+    asking = Wire(yard.account)
     answer = asking.request("POST", "/", {"restype": "service", "comp": "userdelegationkey"}, body=b"<KeyInfo/>")
     asking.close()
     assert (answer.status, answer.code) == (403, "AuthenticationFailed")
+    detail = b"<AuthenticationErrorDetail>Only authentication scheme Bearer is supported</AuthenticationErrorDetail>"
+    assert detail in answer.body and detail in signed[3]
 
 
 def test_keys_are_rotated_without_a_restart(yard, issuer, box):
