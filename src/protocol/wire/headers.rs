@@ -7,6 +7,7 @@ use uuid::Uuid;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::protocol::wire::guid;
 use crate::types::Md5;
 
 /// A refused header value, named in the body.
@@ -56,13 +57,13 @@ pub(in crate::protocol) fn number(headers: &HeaderMap, name: &str) -> Result<Opt
     number.map(Some).ok_or_else(|| invalid(name, value))
 }
 
-/// A GUID, in any of its spellings.
+/// A GUID, in any spelling of .NET.
 pub(in crate::protocol) fn guid(
     headers: &HeaderMap,
     name: impl Name,
 ) -> Result<Option<Uuid>, Refusal> {
     let Some(value) = text(headers, name)? else { return Ok(None) };
-    Uuid::try_parse(value).map(Some).map_err(|_| invalid(name.as_ref(), value))
+    guid::parse(value).map(Some).ok_or_else(|| invalid(name.as_ref(), value))
 }
 
 /// A header that holds an MD5.

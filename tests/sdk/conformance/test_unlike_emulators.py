@@ -34,7 +34,9 @@ def test_a_range_behind_the_end(container, wire, kind):
 
 
 @pytest.mark.parametrize("spelled", [
-    FIXED, FIXED.upper(), FIXED.replace("-", ""), f"{{{FIXED}}}"])
+    FIXED, FIXED.upper(), FIXED.replace("-", ""), f"{{{FIXED}}}", f"({FIXED})",
+    "{" + ",".join(f"0x{word}" for word in FIXED.split("-")[:3])
+    + ",{" + ",".join(f"0x{FIXED.replace('-', '')[at:at + 2]}" for at in range(16, 32, 2)) + "}}"])
 def test_lease_ids_are_guids_however_spelled(blob, container, wire, spelled):
     blob.upload_blob(b"x")
     for path, query in ((path_of(blob), {}), (f"/{container.container_name}", {"restype": "container"})):
@@ -46,7 +48,8 @@ def test_lease_ids_are_guids_however_spelled(blob, container, wire, spelled):
         assert (answer.status, answer.headers["x-ms-lease-id"]) == (200, FIXED)
         release = {"x-ms-lease-action": "release", "x-ms-lease-id": spelled}
         assert wire.request("PUT", path, {**query, "comp": "lease"}, release).status == 200
-    refused(lambda: blob.acquire_lease(-1, lease_id="any-text"), 400, "InvalidHeaderValue")
+    for foreign in ("any-text", f"urn:uuid:{FIXED}"):
+        refused(lambda: blob.acquire_lease(-1, lease_id=foreign), 400, "InvalidHeaderValue")
 
 
 def test_flags_are_true_or_not_there(container, blob, wire):
