@@ -40,10 +40,12 @@ CONFORMANCE = "conformance suite: azure-storage-blob, Python, and bare HTTP"
 _DATA = "clients/requirements-data.txt"
 _S3 = "clients/requirements-s3.txt"
 _RUST = "two minutes to compile; tests/sdk/run --full"
+_JAVA = "200 MB of packages for Maven to fetch; tests/sdk/run --full"
 
 CLIENTS = [
     Client("azure_storage_blob_python", "azure-storage-blob, Python"),
     Client("azure_storage_blob_js", "@azure/storage-blob, JavaScript"),
+    Client("azure_storage_blob_java", "azure-storage-blob, Java", only_full=_JAVA),
     Client("azure_storage_blob_rust", "azure_storage_blob, Rust", only_full=_RUST),
     Client("object_store", "object_store, Rust", only_full=_RUST),
     Client("azcopy", "AzCopy"),

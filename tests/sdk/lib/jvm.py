@@ -1,0 +1,38 @@
+"""The programs of clients/java: built with Maven, run, and judged by the lines that they print."""
+
+import json
+import os
+import pathlib
+import subprocess
+from xml.etree import ElementTree
+
+from .install import java, maven
+from .judged import equal
+
+PROJECT = pathlib.Path(__file__).parents[1] / "clients" / "java"
+SECONDS = 900
+
+
+def version(name):
+    """The version that pom.xml names."""
+    return ElementTree.parse(PROJECT / "pom.xml").findtext(f"{{*}}properties/{{*}}{name}.version")
+
+
+class Program:
+    """One module. Making it builds it, or raises `Unavailable`."""
+
+    def __init__(self, module):
+        self._command = [java(), "-cp", maven(PROJECT, module), "Main"]
+
+    def run(self, judged, told):
+        """Runs it with these settings; a row for each of its groups, and one that it came to its end."""
+        done = subprocess.run(self._command, env={**os.environ, **{name: str(value) for name, value in told.items()}},
+                              capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL)
+        print(done.stderr[-8000:])
+        for line in done.stdout.splitlines():
+            row = json.loads(line)
+            with judged.group(row["group"]):
+                if row["error"]:
+                    raise AssertionError(row["error"])
+        with judged.group("ran to its end"):
+            equal(done.returncode, 0, done.stderr[-200:])
