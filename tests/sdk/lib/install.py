@@ -177,4 +177,4 @@ def maven(project, module):
     built = cache() / f"sdk-maven-{project.name}"
     with _alone(built.name):
         _twice(["mvn", "--batch-mode", "--quiet", f"-Dbuilt={built}", "--projects", module, "--also-make", "package"], cwd=project)
-    return f"{built / module / 'classes'}{os.pathsep}{built / module / 'libs'}/*"
+    return f"{built / module / 'classes'}{os.pathsep}{(built / module / 'classpath').read_text().strip()}"

@@ -22,7 +22,7 @@ class Program:
     """One module. Making it builds it, or raises `Unavailable`."""
 
     def __init__(self, module):
-        self._command = [java(), "-cp", maven(PROJECT, module), "Main"]
+        self._module, self._command = module, [java(), "-cp", maven(PROJECT, module), "Main"]
 
     def run(self, judged, told):
         """Runs it with these settings; a row for each of its groups, and one that it came to its end."""
@@ -34,5 +34,5 @@ class Program:
             with judged.group(row["group"]):
                 if row["error"]:
                     raise AssertionError(row["error"])
-        with judged.group("ran to its end"):
+        with judged.group(f"{self._module}: ran to its end"):
             equal(done.returncode, 0, done.stderr[-200:])
