@@ -176,5 +176,10 @@ def maven(project, module):
         raise Unavailable("mvn is not installed")
     built = cache() / f"sdk-maven-{project.name}"
     with _alone(built.name):
-        _twice(["mvn", "--batch-mode", "--quiet", f"-Dbuilt={built}", "--projects", module, "--also-make", "package"], cwd=project)
+        try:
+            _twice(["mvn", "--batch-mode", "--quiet", f"-Dbuilt={built}", "--projects", module, "--also-make", "package"], cwd=project)
+        except Unavailable as failed:
+            if ".java:" in str(failed):
+                raise RuntimeError(str(failed)) from None
+            raise
     return f"{built / module / 'classes'}{os.pathsep}{(built / module / 'classpath').read_text().strip()}"

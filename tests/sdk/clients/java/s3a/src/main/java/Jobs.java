@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.s3a.S3AFileSystem;
 import org.apache.hadoop.io.IntWritable;
 import org.apache.hadoop.io.Text;
 import org.apache.hadoop.mapreduce.Job;
@@ -45,8 +46,9 @@ final class Jobs {
         }
         equal("counts", found, Map.of("blue", "1", "green", "3", "red", "1"));
         String done = new String(Yard.read(out + "/_SUCCESS"), StandardCharsets.UTF_8);
-        equal("named in _SUCCESS", done.contains("\"committer\" : \"" + committer + "\""), true);
+        equal("named in _SUCCESS", done.contains("\"committer\":\"" + committer + "\""), true);
         equal("what is left", Yard.below(out).stream().filter(name -> !name.startsWith("part-r-0000")).toList(),
                 List.of("_SUCCESS"));
+        equal("pending uploads", ((S3AFileSystem) Yard.FILES).listUploads(out).hasNext(), false);
     }
 }
