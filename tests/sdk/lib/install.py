@@ -175,10 +175,12 @@ def maven(project, module):
     if not shutil.which("mvn"):
         raise Unavailable("mvn is not installed")
     built = cache() / f"sdk-maven-{project.name}"
+    command = ["mvn", "--batch-mode", "--quiet", f"-Dbuilt={built}", "--projects", module, "--also-make", "package"]
     with _alone(built.name):
         try:
-            _twice(["mvn", "--batch-mode", "--quiet", f"-Dbuilt={built}", "--projects", module, "--also-make", "package"], cwd=project)
+            _twice(command, cwd=project)
         except Unavailable as failed:
+            # A fault of ours, and none of the registry.
             if ".java:" in str(failed):
                 raise RuntimeError(str(failed)) from None
             raise

@@ -30,7 +30,8 @@ final class Batches {
                 List.of(200, 200, 200, 200));
         equal("tier", blobs.get(3).getProperties().getAccessTier(), AccessTier.COOL);
         blobs.get(0).createSnapshot();
-        equal("deleted", BATCHES.deleteBlobs(urls, DeleteSnapshotsOptionType.INCLUDE).stream().map(Response::getStatusCode).toList(),
+        equal("deleted", BATCHES.deleteBlobs(urls, DeleteSnapshotsOptionType.INCLUDE).stream()
+                .map(Response::getStatusCode).toList(),
                 List.of(202, 202, 202, 202));
         equal("left", blobs.stream().filter(BlobClient::exists).count(), 0L);
     }

@@ -46,7 +46,8 @@ final class BlockBlobs {
 
     static void whole() throws Exception {
         BlobClient blob = Store.blob("dir/with space+%41 ü.txt");
-        BlobHttpHeaders headers = new BlobHttpHeaders().setContentType("text/x").setContentLanguage("de").setCacheControl("no-cache")
+        BlobHttpHeaders headers = new BlobHttpHeaders().setContentType("text/x").setContentLanguage("de")
+                .setCacheControl("no-cache")
                 .setContentDisposition("inline").setContentEncoding("identity");
         Map<String, String> metadata = Map.of("CamelCase", "v", "lower", "with space");
         blob.uploadWithResponse(new BlobParallelUploadOptions(BinaryData.fromString("hello")).setHeaders(headers)
@@ -54,7 +55,8 @@ final class BlockBlobs {
         equal("content", blob.downloadContent().toString(), "hello");
         BlobProperties found = blob.getProperties();
         equal("headers", List.of(found.getContentType(), found.getContentLanguage(), found.getCacheControl(),
-                found.getContentDisposition(), found.getContentEncoding()), List.of("text/x", "de", "no-cache", "inline", "identity"));
+                found.getContentDisposition(), found.getContentEncoding()),
+                List.of("text/x", "de", "no-cache", "inline", "identity"));
         equal("metadata", found.getMetadata(), metadata);
         equal("MD5", found.getContentMd5(), MessageDigest.getInstance("MD5").digest(Store.bytes("hello")));
         equal("tier", found.getAccessTier(), AccessTier.COOL);
@@ -81,7 +83,8 @@ final class BlockBlobs {
                         .setOpenOptions(Set.of(StandardOpenOption.WRITE)), null, null);
         equal("file", Files.readAllBytes(file), LARGE);
         BlobClient again = Store.blob("from-file");
-        again.uploadFromFileWithResponse(new BlobUploadFromFileOptions(file.toString()).setParallelTransferOptions(parts()), null, null);
+        again.uploadFromFileWithResponse(new BlobUploadFromFileOptions(file.toString())
+                .setParallelTransferOptions(parts()), null, null);
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         again.downloadStreamWithResponse(out, null, new DownloadRetryOptions().setMaxRetryRequests(3), null, false, null, null);
         equal("content from a file", out.toByteArray(), LARGE);
@@ -110,7 +113,8 @@ final class BlockBlobs {
         String one = id("one"), two = id("two");
         blob.stageBlock(one, BinaryData.fromString("1"));
         byte[] md5 = MessageDigest.getInstance("MD5").digest(Store.bytes("22"));
-        blob.stageBlockWithResponse(new BlockBlobStageBlockOptions(two, BinaryData.fromString("22")).setContentMd5(md5), null, null);
+        blob.stageBlockWithResponse(new BlockBlobStageBlockOptions(two, BinaryData.fromString("22")).setContentMd5(md5),
+                null, null);
         Store.refused(400, "Md5Mismatch", () -> blob.stageBlockWithResponse(
                 new BlockBlobStageBlockOptions(two, BinaryData.fromString("33")).setContentMd5(md5), null, null));
         Store.refused(404, "BlobNotFound", blob::downloadContent);

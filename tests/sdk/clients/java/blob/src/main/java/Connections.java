@@ -22,7 +22,8 @@ final class Connections {
             box.getBlobClient("kept").upload(BinaryData.fromString("x" + at), true);
             equal("content", box.getBlobClient("kept").downloadContent().toString(), "x" + at);
             Store.refused(404, "BlobNotFound", () -> box.getBlobClient("not-kept").downloadContent());
-            Store.refused(409, "BlobAlreadyExists", () -> box.getBlobClient("kept").upload(BinaryData.fromBytes(new byte[100_000])));
+            Store.refused(409, "BlobAlreadyExists", () -> box.getBlobClient("kept")
+                    .upload(BinaryData.fromBytes(new byte[100_000])));
         }
         equal("connections", made.get(), 1);
     }

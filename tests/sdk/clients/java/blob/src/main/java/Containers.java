@@ -70,7 +70,8 @@ final class Containers {
         open.setAccessPolicy(null, List.of(found));
         String signed = url + "?" + open.generateSas(new BlobServiceSasSignatureValues("reading"));
         equal("signed", new BlobClientBuilder().endpoint(signed).buildClient().downloadContent().toString(), "open");
-        Store.refused(403, "AuthorizationPermissionMismatch", () -> new BlobClientBuilder().endpoint(signed).buildClient().delete());
+        Store.refused(403, "AuthorizationPermissionMismatch", () -> new BlobClientBuilder().endpoint(signed).buildClient()
+                .delete());
         open.setAccessPolicy(null, List.of());
         Store.refused(403, "AuthenticationFailed",
                 () -> new BlobClientBuilder().endpoint(signed).buildClient().downloadContent());

@@ -36,7 +36,8 @@ final class Keys {
         BlobClient blob = Store.blob("scoped").getEncryptionScopeClient("ours");
         blob.upload(BinaryData.fromString("scoped"));
         equal("scope", blob.getProperties().getEncryptionScope(), "ours");
-        BlobContainerClient box = Store.builder("CONNECTION_STRING").blobContainerEncryptionScope(new BlobContainerEncryptionScope()
+        BlobContainerClient box = Store.builder("CONNECTION_STRING")
+                .blobContainerEncryptionScope(new BlobContainerEncryptionScope()
                 .setDefaultEncryptionScope("theirs").setEncryptionScopeOverridePrevented(true)).buildClient()
                 .createBlobContainer("java-scoped");
         equal("of the container", List.of(box.getProperties().getDefaultEncryptionScope(),

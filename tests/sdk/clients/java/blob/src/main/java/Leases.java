@@ -24,7 +24,8 @@ final class Leases {
         equal("state", blob.getProperties().getLeaseState(), LeaseStateType.LEASED);
         Store.refused(412, "LeaseIdMissing", () -> blob.upload(BinaryData.fromString("y"), true));
         BlobRequestConditions holding = new BlobRequestConditions().setLeaseId(first);
-        blob.uploadWithResponse(new BlobParallelUploadOptions(BinaryData.fromString("y")).setRequestConditions(holding), null, null);
+        blob.uploadWithResponse(new BlobParallelUploadOptions(BinaryData.fromString("y")).setRequestConditions(holding),
+                null, null);
         equal("renewed", lease.renewLease(), first);
         String second = UUID.randomUUID().toString();
         equal("changed", lease.changeLease(second), second);

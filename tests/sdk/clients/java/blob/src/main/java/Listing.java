@@ -45,7 +45,8 @@ final class Listing {
         String token = BOX.listBlobs(under("l/").setMaxResultsPerPage(5), null).streamByPage().findFirst().get()
                 .getContinuationToken();
         equal("from the second page on", Store.all(BOX.listBlobs(under("l/"), token, null)).size(), 8);
-        equal("folders", BOX.listBlobsByHierarchy("l/").stream().map(BlobItem::getName).toList(), List.of("l/0/", "l/1/", "l/2/"));
+        equal("folders", BOX.listBlobsByHierarchy("l/").stream().map(BlobItem::getName).toList(),
+                List.of("l/0/", "l/1/", "l/2/"));
         equal("prefixes", BOX.listBlobsByHierarchy("l/").stream().allMatch(BlobItem::isPrefix), true);
         BlobItem found = BOX.listBlobs(under("l/1/ä").setDetails(DETAILS), null).stream().findFirst().get();
         equal("described", List.of(found.getName(), found.getMetadata(), found.getTags(), found.getProperties().getContentType(),
@@ -63,7 +64,8 @@ final class Listing {
         }
         ListBlobsOptions bounded = under("l/").setStorageResponseSerializationFormat(StorageResponseSerializationFormat.ARROW)
                 .setStartFrom("l/1/").setEndBefore("l/1/7");
-        equal("bounded", BOX.listBlobs(bounded, null).stream().map(BlobItem::getName).toList(), List.of("l/1/1", "l/1/10", "l/1/4"));
+        equal("bounded", BOX.listBlobs(bounded, null).stream().map(BlobItem::getName).toList(),
+                List.of("l/1/1", "l/1/10", "l/1/4"));
         ListBlobsOptions folded = under("l/").setStorageResponseSerializationFormat(StorageResponseSerializationFormat.ARROW);
         equal("folders", BOX.listBlobsByHierarchy("/", folded, null).stream().map(BlobItem::getName).toList(),
                 List.of("l/0/", "l/1/", "l/2/"));

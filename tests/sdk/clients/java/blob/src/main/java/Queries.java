@@ -68,7 +68,8 @@ final class Queries {
         equal("text", text(blob, "SELECT a, b.c FROM BlobStorage WHERE a > 1", JSON, delimited(',', false)), "2,y\n");
         equal("JSON", text(blob, "SELECT a FROM BlobStorage", JSON, JSON), "{\"a\":1}\n{\"a\":2}\n");
         BlobClient table = Store.written("table.csv", "100,200,300\n150,250,350\n");
-        equal("text as JSON", text(table, "SELECT _1 AS a FROM BlobStorage LIMIT 1", delimited(',', false), JSON), "{\"a\":\"100\"}\n");
+        equal("text as JSON", text(table, "SELECT _1 AS a FROM BlobStorage LIMIT 1", delimited(',', false), JSON),
+                "{\"a\":\"100\"}\n");
     }
 
     static void parquet() throws Exception {
@@ -117,7 +118,8 @@ final class Queries {
         BlobQueryOptions wrong = new BlobQueryOptions("SELECT * FROM BlobStorage", new ByteArrayOutputStream())
                 .setInputSerialization(JSON);
         blob.queryWithResponse(wrong.setErrorConsumer(errors::add), null, null);
-        equal("errors", List.of(errors.size(), errors.get(0).isFatal(), errors.get(0).getName().isEmpty()), List.of(1, true, false));
+        equal("errors", List.of(errors.size(), errors.get(0).isFatal(), errors.get(0).getName().isEmpty()),
+                List.of(1, true, false));
         InputStream in = blob.openQueryInputStreamWithResponse(new BlobQueryOptions("SELECT * FROM BlobStorage")
                 .setInputSerialization(JSON)).getValue();
         try {
@@ -132,12 +134,15 @@ final class Queries {
 
     static void refusals() throws Exception {
         BlobClient blob = Store.written("table.csv", "100,200,300\n");
-        for (String wrong : List.of("SELECT", "SELECT * FROM Other", "DROP TABLE BlobStorage", "SELECT _1 FROM BlobStorage WHERE")) {
+        for (String wrong : List.of("SELECT", "SELECT * FROM Other", "DROP TABLE BlobStorage",
+                "SELECT _1 FROM BlobStorage WHERE")) {
             Store.refused(400, "InvalidInput", () -> blob.query(new ByteArrayOutputStream(), wrong));
         }
         BlobRequestConditions other = new BlobRequestConditions().setIfMatch("\"0x1\"");
         Store.refused(412, "ConditionNotMet", () -> blob.queryWithResponse(
-                new BlobQueryOptions("SELECT * FROM BlobStorage", new ByteArrayOutputStream()).setRequestConditions(other), null, null));
-        Store.refused(404, "BlobNotFound", () -> Store.blob("missing").query(new ByteArrayOutputStream(), "SELECT * FROM BlobStorage"));
+                new BlobQueryOptions("SELECT * FROM BlobStorage", new ByteArrayOutputStream()).setRequestConditions(other),
+                null, null));
+        Store.refused(404, "BlobNotFound",
+                () -> Store.blob("missing").query(new ByteArrayOutputStream(), "SELECT * FROM BlobStorage"));
     }
 }

@@ -41,7 +41,8 @@ final class Signatures {
         Store.written("for-all", "read");
         equal("content", reader.getBlobContainerClient("java").getBlobClient("for-all").downloadContent().toString(), "read");
         equal("containers", reader.listBlobContainers().stream().anyMatch(one -> one.getName().equals("java")), true);
-        Store.refused(403, "AuthorizationPermissionMismatch", () -> reader.getBlobContainerClient("java").getBlobClient("for-all").delete());
+        Store.refused(403, "AuthorizationPermissionMismatch", () -> reader.getBlobContainerClient("java")
+                .getBlobClient("for-all").delete());
     }
 
     static void blobs() throws Exception {
@@ -60,7 +61,8 @@ final class Signatures {
         BlobClient former = blob.getSnapshotClient(blob.createSnapshot().getSnapshotId());
         String old = former.generateSas(new BlobServiceSasSignatureValues(EXPIRY, BlobSasPermission.parse("r")));
         blob.upload(BinaryData.fromString("changed"), true);
-        equal("snapshot", new BlobClientBuilder().endpoint(former.getBlobUrl() + "&" + old).buildClient().downloadContent().toString(),
+        equal("snapshot", new BlobClientBuilder().endpoint(former.getBlobUrl() + "&" + old).buildClient()
+                .downloadContent().toString(),
                 "signed");
         String writing = Store.BOX.generateSas(new BlobServiceSasSignatureValues(EXPIRY, BlobContainerSasPermission.parse("cw")));
         signed(Store.blob("by-container"), writing).upload(BinaryData.fromString("made"));

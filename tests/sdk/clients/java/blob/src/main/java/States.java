@@ -88,9 +88,11 @@ final class States {
         BlobProperties found = blob.getProperties();
         equal("policy", List.of(found.getImmutabilityPolicy().getExpiryTime(), found.getImmutabilityPolicy().getPolicyMode(),
                 found.hasLegalHold()), List.of(until, BlobImmutabilityPolicyMode.UNLOCKED, true));
-        BlobItem listed = box.listBlobs(new ListBlobsOptions().setDetails(new BlobListDetails().setRetrieveImmutabilityPolicy(true)
+        BlobItem listed = box.listBlobs(new ListBlobsOptions().setDetails(new BlobListDetails()
+                .setRetrieveImmutabilityPolicy(true)
                 .setRetrieveLegalHold(true)), null).stream().findFirst().get();
-        equal("listed", List.of(listed.getProperties().getImmutabilityPolicy().getExpiryTime(), listed.getProperties().hasLegalHold()),
+        equal("listed", List.of(listed.getProperties().getImmutabilityPolicy().getExpiryTime(),
+                listed.getProperties().hasLegalHold()),
                 List.of(until, true));
         Store.refused(409, "BlobImmutableDueToLegalHold", () -> blob.setMetadata(Map.of("a", "b")));
         blob.setLegalHold(false);

@@ -21,7 +21,8 @@ final class Buckets {
     static void made() throws Exception {
         String bucket = Aws.BUCKET + "-made";
         Aws.SYNC.createBucket(with -> with.bucket(bucket));
-        equal("exists", Aws.SYNC.waiter().waitUntilBucketExists(with -> with.bucket(bucket)).matched().response().isPresent(), true);
+        equal("exists", Aws.SYNC.waiter().waitUntilBucketExists(with -> with.bucket(bucket)).matched().response()
+                .isPresent(), true);
         equal("listed", Aws.SYNC.listBucketsPaginator(with -> with.prefix(bucket)).buckets().stream().map(Bucket::name).toList(),
                 List.of(bucket));
         Aws.SYNC.putObject(with -> with.bucket(bucket).key("a"), RequestBody.fromString("x"));
@@ -44,11 +45,16 @@ final class Buckets {
         equal("versions", found.versions().stream().map(ObjectVersion::isLatest).toList(), List.of(false, false));
         equal("markers", found.deleteMarkers().stream().map(DeleteMarkerEntry::isLatest).toList(), List.of(true));
         List<ObjectIdentifier> all = Stream.concat(
-                found.versions().stream().map(one -> ObjectIdentifier.builder().key(one.key()).versionId(one.versionId()).build()),
-                found.deleteMarkers().stream().map(one -> ObjectIdentifier.builder().key(one.key()).versionId(one.versionId()).build()))
+                found.versions().stream().map(one -> named(one.key(), one.versionId())),
+                found.deleteMarkers().stream().map(one -> named(one.key(), one.versionId())))
                 .toList();
-        equal("deleted", Aws.SYNC.deleteObjects(with -> with.bucket(bucket).delete(some -> some.objects(all))).deleted().size(), 3);
+        equal("deleted", Aws.SYNC.deleteObjects(with -> with.bucket(bucket).delete(some -> some.objects(all))).deleted()
+                .size(), 3);
         Aws.SYNC.deleteBucket(with -> with.bucket(bucket));
+    }
+
+    private static ObjectIdentifier named(String key, String version) {
+        return ObjectIdentifier.builder().key(key).versionId(version).build();
     }
 
     static void locks() throws Exception {
@@ -57,7 +63,8 @@ final class Buckets {
         Instant until = Instant.now().plus(1, ChronoUnit.HOURS).truncatedTo(ChronoUnit.SECONDS);
         String version = Aws.SYNC.putObject(with -> with.bucket(bucket).key("held").objectLockMode("GOVERNANCE")
                 .objectLockRetainUntilDate(until).objectLockLegalHoldStatus("ON"), RequestBody.fromString("x")).versionId();
-        equal("retention", Aws.SYNC.getObjectRetention(with -> with.bucket(bucket).key("held")).retention().retainUntilDate(), until);
+        equal("retention", Aws.SYNC.getObjectRetention(with -> with.bucket(bucket).key("held")).retention()
+                .retainUntilDate(), until);
         equal("hold", Aws.SYNC.getObjectLegalHold(with -> with.bucket(bucket).key("held")).legalHold().status(),
                 ObjectLockLegalHoldStatus.ON);
         Aws.refused(403, "AccessDenied", () -> Aws.SYNC.deleteObject(with -> with.bucket(bucket).key("held").versionId(version)));

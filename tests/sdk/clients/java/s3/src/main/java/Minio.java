@@ -55,7 +55,8 @@ final class Minio {
     static void objects() throws Exception {
         equal("bucket", CLIENT.bucketExists(BucketExistsArgs.builder().bucket(Aws.BUCKET).build()), true);
         for (long size : new long[] {LARGE.length, -1}) {
-            CLIENT.putObject(PutObjectArgs.builder().bucket(Aws.BUCKET).object("minio/of " + size).userMetadata(Map.of("color", "green"))
+            CLIENT.putObject(PutObjectArgs.builder().bucket(Aws.BUCKET).object("minio/of " + size)
+                    .userMetadata(Map.of("color", "green"))
                     .stream(new ByteArrayInputStream(LARGE), size, Aws.PART).contentType("text/x").build());
             equal("content", read(at("minio/of " + size).build()), LARGE);
         }
@@ -88,7 +89,8 @@ final class Minio {
                 HttpResponse.BodyHandlers.ofByteArray());
         equal("presigned", answer.body(), LARGE);
         List<DeleteObject> names = new ArrayList<>();
-        for (Result<Item> one : CLIENT.listObjects(ListObjectsArgs.builder().bucket(Aws.BUCKET).prefix("minio/").maxKeys(2).build())) {
+        for (Result<Item> one : CLIENT.listObjects(ListObjectsArgs.builder().bucket(Aws.BUCKET).prefix("minio/")
+                .maxKeys(2).build())) {
             names.add(new DeleteObject(one.get().objectName()));
         }
         equal("listed", names.size(), 4);
@@ -96,7 +98,8 @@ final class Minio {
                 RemoveObjectsArgs.builder().bucket(Aws.BUCKET).objects(names).build())) {
             throw new AssertionError("not removed: " + failed.get().objectName());
         }
-        equal("left", CLIENT.listObjects(ListObjectsArgs.builder().bucket(Aws.BUCKET).prefix("minio/").build()).iterator().hasNext(),
+        equal("left", CLIENT.listObjects(ListObjectsArgs.builder().bucket(Aws.BUCKET).prefix("minio/").build()).iterator()
+                .hasNext(),
                 false);
     }
 }

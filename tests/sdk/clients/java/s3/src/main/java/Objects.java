@@ -118,7 +118,8 @@ final class Objects {
                 Arrays.copyOfRange(data, (int) Aws.PART, data.length));
         String other = Aws.SYNC.createMultipartUpload(with -> with.bucket(Aws.BUCKET).key("aborted")).uploadId();
         Aws.SYNC.abortMultipartUpload(with -> with.bucket(Aws.BUCKET).key("aborted").uploadId(other));
-        Aws.refused(404, "NoSuchUpload", () -> Aws.SYNC.listParts(with -> with.bucket(Aws.BUCKET).key("aborted").uploadId(other)));
+        Aws.refused(404, "NoSuchUpload", () -> Aws.SYNC.listParts(with -> with.bucket(Aws.BUCKET).key("aborted")
+                .uploadId(other)));
     }
 
     static void lists() {
@@ -126,7 +127,8 @@ final class Objects {
         List<ListObjectsV2Response> pages = Aws.SYNC.listObjectsV2Paginator(
                 with -> with.bucket(Aws.BUCKET).prefix("list/").maxKeys(10)).stream().toList();
         equal("sizes of pages", pages.stream().map(ListObjectsV2Response::keyCount).toList(), List.of(10, 10, 5));
-        equal("folders", Aws.SYNC.listObjectsV2Paginator(with -> with.bucket(Aws.BUCKET).prefix("list/").delimiter("/").maxKeys(1))
+        equal("folders", Aws.SYNC.listObjectsV2Paginator(with -> with.bucket(Aws.BUCKET).prefix("list/").delimiter("/")
+                .maxKeys(1))
                 .commonPrefixes().stream().map(CommonPrefix::prefix).toList(), List.of("list/0/", "list/1/"));
         equal("after", Aws.SYNC.listObjectsV2(with -> with.bucket(Aws.BUCKET).prefix("list/").startAfter("list/1/21")).contents()
                 .stream().map(S3Object::key).toList(), List.of("list/1/23"));

@@ -50,7 +50,8 @@ final class Transfers {
                 .subscribe((S3Object one) -> found.add(one.key())).join();
         equal("listed", found.size(), 20);
         BlockingInputStreamAsyncRequestBody body = AsyncRequestBody.forBlockingInputStream(null);
-        CompletableFuture<PutObjectResponse> unknown = client.putObject(with -> with.bucket(Aws.BUCKET).key(name + "-unknown"), body);
+        CompletableFuture<PutObjectResponse> unknown = client.putObject(with -> with.bucket(Aws.BUCKET)
+                .key(name + "-unknown"), body);
         body.writeInputStream(new ByteArrayInputStream(LARGE));
         unknown.join();
         equal("of unknown length", client.getObject(with -> with.bucket(Aws.BUCKET).key(name + "-unknown"),

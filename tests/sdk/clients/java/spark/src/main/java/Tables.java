@@ -25,7 +25,8 @@ final class Tables {
                 .config("spark.local.dir", told("SCRATCH")).config("spark.sql.warehouse.dir", told("SCRATCH") + "/warehouse")
                 .config("spark.sql.parquet.compression.codec", "zstd").config("spark.sql.shuffle.partitions", 2)
 .config("spark.sql.sources.partitionOverwriteMode", "dynamic")
-                .config("spark.hadoop.fs.s3a.endpoint", told("ENDPOINT")).config("spark.hadoop.fs.s3a.endpoint.region", "us-east-1")
+                .config("spark.hadoop.fs.s3a.endpoint", told("ENDPOINT"))
+                .config("spark.hadoop.fs.s3a.endpoint.region", "us-east-1")
                 .config("spark.hadoop.fs.s3a.path.style.access", true)
                 .config("spark.hadoop.fs.s3a.access.key", told("KEY_ID")).config("spark.hadoop.fs.s3a.secret.key", told("SECRET"))
                 .config("spark.hadoop.fs.s3a.aws.credentials.provider", "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider")
@@ -65,7 +66,8 @@ final class Tables {
 
     static void texts() {
         numbers().coalesce(1).write().option("header", true).option("compression", "gzip").csv(ROOT + "texts/csv");
-        equal("CSV", total(SPARK.read().option("header", true).schema("id LONG, text STRING, color LONG").csv(ROOT + "texts/csv")),
+        equal("CSV", total(SPARK.read().option("header", true).schema("id LONG, text STRING, color LONG")
+                .csv(ROOT + "texts/csv")),
                 (ROWS - 1L) * ROWS / 2);
         numbers().write().json(ROOT + "texts/json");
         equal("JSON", SPARK.read().json(ROOT + "texts/json").where("text = 'text 77'").first().<Long>getAs("id"), 77L);
