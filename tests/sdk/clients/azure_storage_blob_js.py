@@ -13,7 +13,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
 # pylint: disable=wrong-import-position
 from lib import accounts, cli
-from lib.account import Account
 from lib.install import Unavailable, npm
 from lib.judged import Judged, NotRun, parse
 
@@ -34,17 +33,6 @@ def node():
     return found
 
 
-def locking(server):
-    """An account whose new containers have object lock."""
-    def command(*words):
-        done = subprocess.run([server.binary, "account", *words, "--json", "--admin-listen", server.admin_address, "--data",
-                               server.data[0]], capture_output=True, text=True, timeout=60, check=True)
-        return json.loads(done.stdout)
-    key = command("create", "locking")["keys"][0]
-    command("set", "locking", "--versioning", "on", "--object-lock", "on")
-    return Account(server.blob_address, "locking", key)
-
-
 def main(options, scratch):
     judged = Judged("@azure/storage-blob (JS)", VERSION, options)
     try:
@@ -58,7 +46,7 @@ def main(options, scratch):
     with cli.server(options, scratch, extra=accounts.BOTH) as server:
         other = accounts.second(server)
         told = {"CONNECTION_STRING": server.account.connection_string, "SECOND": other.connection_string,
-                "SECOND_SAS": accounts.sas(other), "LOCKING": locking(server).connection_string}
+                "SECOND_SAS": accounts.sas(other), "LOCKING": accounts.locking(server).connection_string}
         done = subprocess.run([program, suite], env={**os.environ, **told}, capture_output=True, text=True, timeout=600,
                               stdin=subprocess.DEVNULL)
     print(done.stderr[-4000:])

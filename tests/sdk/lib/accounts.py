@@ -1,8 +1,10 @@
-"""Two accounts of one server, and the signatures that clients without an account key use."""
+"""Further accounts of one server, and the signatures that clients without an account key use."""
 
 import base64
 import datetime
 import hashlib
+import json
+import subprocess
 
 from azure.storage.blob import AccountSasPermissions, ResourceTypes, generate_account_sas
 
@@ -27,3 +29,14 @@ def sas(account, hours=4):
         AccountSasPermissions(read=True, write=True, delete=True, list=True, add=True, create=True, update=True,
                               process=True, tag=True, filter_by_tags=True, set_immutability_policy=True),
         expiry=now + datetime.timedelta(hours=hours), start=now - datetime.timedelta(minutes=5), services="b")
+
+
+def locking(server):
+    """An account that keeps versions and deleted containers, and whose new containers have object lock."""
+    def command(*words):
+        done = subprocess.run([server.binary, "account", *words, "--json", "--admin-listen", server.admin_address, "--data",
+                               server.data[0]], capture_output=True, text=True, timeout=60, check=True)
+        return json.loads(done.stdout)
+    key = command("create", "locking")["keys"][0]
+    command("set", "locking", "--versioning", "on", "--object-lock", "on", "--container-retention", "7")
+    return Account(server.blob_address, "locking", key)

@@ -1,5 +1,5 @@
-"""Where clients come from: virtual environments, npm folders, Debian packages, cargo builds. Nothing but the standard
-library, because this runs before anything is installed.
+"""Where clients come from: virtual environments, npm folders, Debian packages, builds of cargo, Go and Maven. Nothing but the
+standard library, because this runs before anything is installed.
 
 Everything is kept in a cache folder under a name that depends on what was asked for, so a second run installs nothing.
 A registry that fails once is asked a second time; what fails twice raises `Unavailable`, whose text says why.
@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import venv
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 INSTALL_SECONDS = 1200
 RETRY_AFTER_SECONDS = 5
+JAVA_MAJOR_MIN = 17
 
 
 class Unavailable(Exception):
@@ -63,7 +65,13 @@ def _twice(command, **options):
             return done.stdout
         text = done.stdout.strip()
     print(text[-3000:], flush=True)
-    raise Unavailable(f"{pathlib.Path(str(command[0])).name} failed twice: {text.splitlines()[-1][:160] if text else ''}")
+    raise Unavailable(f"{pathlib.Path(str(command[0])).name} failed twice: {_reason(text)[:160]}")
+
+
+def _reason(text):
+    """The last line an installer printed; Maven's reason is its first error, its last lines are links to help."""
+    lines = text.splitlines() or [""]
+    return next((line for line in lines if line.startswith("[ERROR] ")), lines[-1])
 
 
 def python(requirements):
@@ -148,3 +156,32 @@ def golang(project):
     settings = {**os.environ, "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
     _twice(["go", "build", "-o", str(program), "."], cwd=project, env=settings)
     return program
+
+
+def java():
+    """The program, if there is one that is new enough."""
+    found = shutil.which("java")
+    if not found:
+        raise Unavailable("java is not installed")
+    said = subprocess.run([found, "-version"], capture_output=True, text=True, check=True).stderr
+    major = re.search(r'version "(\d+)', said)
+    if not major or int(major[1]) < JAVA_MAJOR_MIN:
+        raise Unavailable(f"{said.splitlines()[0]}, needs {JAVA_MAJOR_MIN}")
+    return found
+
+
+def maven(project, module):
+    """The class path of a module of a Maven project, built as its pom says, with the modules it needs."""
+    if not shutil.which("mvn"):
+        raise Unavailable("mvn is not installed")
+    built = cache() / f"sdk-maven-{project.name}"
+    command = ["mvn", "--batch-mode", "--quiet", f"-Dbuilt={built}", "--projects", module, "--also-make", "package"]
+    with _alone(built.name):
+        try:
+            _twice(command, cwd=project)
+        except Unavailable as failed:
+            # A fault of ours, and none of the registry.
+            if ".java:" in str(failed):
+                raise RuntimeError(str(failed)) from None
+            raise
+    return f"{built / module / 'classes'}{os.pathsep}{(built / module / 'classpath').read_text().strip()}"

@@ -40,10 +40,12 @@ CONFORMANCE = "conformance suite: azure-storage-blob, Python, and bare HTTP"
 _DATA = "clients/requirements-data.txt"
 _S3 = "clients/requirements-s3.txt"
 _RUST = "two minutes to compile; tests/sdk/run --full"
+_JAVA = "packages of 1 GB for Maven to fetch; tests/sdk/run --full"
 
 CLIENTS = [
     Client("azure_storage_blob_python", "azure-storage-blob, Python"),
     Client("azure_storage_blob_js", "@azure/storage-blob, JavaScript"),
+    Client("azure_storage_blob_java", "azure-storage-blob, Java", only_full=_JAVA),
     Client("azure_storage_blob_rust", "azure_storage_blob, Rust", only_full=_RUST),
     Client("object_store", "object_store, Rust", only_full=_RUST),
     Client("azcopy", "AzCopy"),
@@ -69,6 +71,7 @@ CLIENTS = [
     Client("s3_restic", "restic (S3)"),
     Client("s3_object_store", "object_store, Rust (S3)", only_full=_RUST),
     Client("s3_go", "AWS SDK for Go v2, minio-go, azblob (S3 and Blob)", only_full="two minutes to build; tests/sdk/run --full"),
+    Client("s3_java", "AWS SDK for Java v2, minio-java, S3A, Spark (S3)", only_full=_JAVA),
     Client("s3_more", "DuckDB, icechunk, opendal, s5cmd, litestream, juicefs and others (S3)", "clients/requirements-s3-more.txt",
            "packages of 600 MB; tests/sdk/run --full"),
 ]
