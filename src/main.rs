@@ -13,7 +13,7 @@ fn main() {
     let code = match cli::run(Cli::parse_from(cli::arguments(std::env::args_os()))) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("blockyard: {error}");
+            eprintln!("{}", cli::complaint(&error));
             error.exit_code()
         }
     };

@@ -31,7 +31,6 @@ mod workloads;
 use std::io::Read;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use blockyard::auth::AccountKeys;
@@ -159,11 +158,11 @@ fn pace(args: &Args) -> Result<Pace, String> {
     }
     if args.until_closed {
         pace.endless = true;
-        let closed = Arc::clone(&pace.stop);
+        let closed = pace.stop.clone();
         std::thread::spawn(move || {
             let mut some = [0; 64];
             while std::io::stdin().read(&mut some).is_ok_and(|length| length > 0) {}
-            closed.store(true, Ordering::Relaxed);
+            closed.cancel();
         });
     }
     Ok(pace)

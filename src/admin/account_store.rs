@@ -29,10 +29,11 @@ use crate::index;
 use crate::index::AccountChange;
 use crate::index::AccountRecord;
 use crate::index::Containers;
-use crate::index::CreateAccount;
 use crate::index::ReadAccount;
 use crate::index::Router;
+use crate::index::SetUpAccount;
 use crate::index::UpdateAccount;
+use crate::index::WriteRequest;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::AccountType;
@@ -238,21 +239,20 @@ impl AccountStore {
         if self.accounts.find(&name).map_err(index::Error::from)?.is_some() {
             return Err(StoreError::Exists(name.as_str().to_owned()));
         }
-        let id = AccountId::new(self.ids.next().await?);
-        account_type.after(AccountType::default())?;
-        let made = self.router.tell(CreateAccount { name: name.clone(), id, anonymous }).await?;
-        let account_type = self.checked_type(&name, &made, account_type).await?;
-        if account_type != made.account_type() {
-            self.set_type(&turn, &name, account_type).await?;
-        }
-        self.change(&turn, &name, AccountChange::Anonymous(anonymous)).await?;
-        let id = self.record(&name).await?.id;
-        self.change(&turn, &name, AccountChange::DelegationSecret(self.new_delegation(&name, id)?))
-            .await?;
-        // Last: an account without keys does not exist for clients, so a crash before this line
-        // leaves no account with half of its settings.
+        let (id, account_type) = match self.record(&name).await {
+            Ok(record) => (record.id, self.checked_type(&name, &record, account_type).await?),
+            Err(StoreError::NotFound(_)) => {
+                let account_type = account_type.after(AccountType::default())?;
+                (AccountId::new(self.ids.next().await?), account_type)
+            }
+            Err(error) => return Err(error),
+        };
         let keys = keys.iter().map(|key| self.sealed(&name, id, key)).collect();
-        self.change(&turn, &name, AccountChange::Keys(keys)).await?;
+        let delegation_secret = self.new_delegation(&name, id)?;
+        let of = name.clone();
+        let made = SetUpAccount { name: of, id, keys, delegation_secret, anonymous, account_type };
+        // One commit: a crash leaves the whole account or none.
+        self.write(&turn, &name, made).await?;
         tracing::info!(account = name.as_str(), "account created");
         let record = self.record(&name).await?;
         self.view(&name, &record, true)
@@ -406,11 +406,21 @@ impl AccountStore {
         name: &AccountName,
         change: AccountChange,
     ) -> Result<(), StoreError> {
+        self.write(turn, name, UpdateAccount { name: name.clone(), change }).await
+    }
+
+    /// As [`Self::change`], for any write of the row.
+    async fn write<W: WriteRequest + 'static>(
+        &self,
+        turn: &Turn,
+        name: &AccountName,
+        write: W,
+    ) -> Result<(), StoreError> {
         self.accounts.find(name).map_err(index::Error::from)?;
         let (accounts, router) = (self.accounts.clone(), Arc::clone(&self.router));
         let (name, turn) = (name.clone(), Arc::clone(turn));
         let task = self.tasks.spawn_part("account change", async move {
-            let changed = router.tell(UpdateAccount { name: name.clone(), change }).await;
+            let changed = router.tell(write).await;
             let changed = accounts.refresh_after(&router, &name, changed).await;
             drop(turn);
             changed.map(drop)

@@ -45,6 +45,8 @@ use super::console::access;
 use super::console::access::Readers;
 use super::console::assets;
 use super::console::login;
+use super::console::turns;
+use super::console::turns::Turns;
 use super::disks;
 use super::faults;
 use super::hosts;
@@ -66,9 +68,7 @@ const COMMANDS_MAX: usize = 16;
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
 /// Reads of partitions at a time.
 const READS_MAX: usize = 4;
-/// Log-ins and log-outs at a time.
-const LOGINS_MAX: usize = 4;
-/// The longest time that one takes, its body included.
+/// The longest time that a log-in takes, its body included.
 const LOGIN_TIME_MAX: Duration = Duration::from_secs(5);
 /// The most bytes of a log-in: a code and the words around it.
 const LOGIN_BYTES_MAX: usize = 1024;
@@ -125,9 +125,8 @@ fn routes(state: AdminState, console: Console) -> Router {
     // wait for it.
     let limits = ServiceBuilder::new()
         .layer(HandleErrorLayer::new(overrun))
-        .load_shed()
-        .layer(GlobalConcurrencyLimitLayer::new(LOGINS_MAX))
         .timeout(LOGIN_TIME_MAX)
+        .layer(from_fn_with_state(Turns::default(), turns::in_turn))
         .layer(DefaultBodyLimit::max(LOGIN_BYTES_MAX));
     let login = post(login::open).with_state(console.clone()).layer(limits.clone());
     let logout = post(login::close).with_state(console.clone()).layer(limits);

@@ -114,6 +114,9 @@ pub struct Entry {
     pub code: Option<String>,
     /// `x-ms-request-id`, as in the log.
     pub request_id: Option<String>,
+    /// The id of the trace that the request is part of, as in its `traceparent` and its span.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
     /// Bytes of the request's body that were read.
     pub bytes_in: u64,
     /// Bytes of the answer's body that were sent.

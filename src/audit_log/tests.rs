@@ -388,6 +388,7 @@ fn requests(time: Timestamp) -> Vec<Vec<u8>> {
         resource: Some("album/a b.jpg".to_owned()),
         status: Some(206),
         bytes_out: 65_536,
+        trace_id: Some("4bf92f3577b34da6a3ce929d0e0e4736".to_owned()),
         cut: true,
         ..blob("GetBlob", delegated)
     };

@@ -109,3 +109,48 @@ pub enum Command {
     #[command(hide = true)]
     Man(ManArgs),
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::CommandFactory;
+
+    use super::*;
+
+    /// Commands without `--json`, and why.
+    const NO_JSON: [(&str, &str); 6] = [
+        ("azurite", "it serves, and prints the lines of Azurite"),
+        ("azurite-blob", "the same"),
+        ("cat", "it prints the bytes of blobs"),
+        ("completions", "it prints a script for a shell"),
+        ("man", "it writes files"),
+        ("serve", "it serves; its log has --log-format json"),
+    ];
+
+    /// The names of all commands that do something, and whether they have `--json`.
+    fn leaves(command: &clap::Command, name: &str, found: &mut Vec<(String, bool)>) {
+        let mut inner = command.get_subcommands().peekable();
+        if inner.peek().is_none() {
+            let has = command.get_arguments().any(|argument| argument.get_long() == Some("json"));
+            found.push((name.trim_start().to_owned(), has));
+        }
+        for one in inner {
+            leaves(one, &format!("{name} {}", one.get_name()), found);
+        }
+    }
+
+    #[test]
+    fn every_command_that_says_something_says_it_in_json_too() {
+        let mut found = Vec::new();
+        leaves(&Cli::command(), "", &mut found);
+        assert!(found.len() > 40, "{found:?}");
+        let without: BTreeSet<_> =
+            found.iter().filter(|(_, has)| !has).map(|(name, _)| name.as_str()).collect();
+        let wanted = NO_JSON.map(|(name, why)| {
+            assert!(!why.is_empty(), "{name}");
+            name
+        });
+        assert_eq!(without, BTreeSet::from(wanted), "give it --json, or say here why not");
+    }
+}

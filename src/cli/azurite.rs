@@ -9,10 +9,12 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use clap::CommandFactory;
+use zeroize::Zeroizing;
 
 use crate::env::make_files_private;
 use crate::node::config::DevelopmentAccount;
 use crate::node::config::ListenAddress;
+use crate::node::config::PfxFile;
 use crate::node::config::Settings;
 use crate::node::config::Switch;
 use crate::node::config::UnservedPort;
@@ -145,9 +147,12 @@ fn defaults() -> Settings {
 /// The settings of `serve` that the flags of Azurite mean.
 fn settings(args: AzuriteArgs, services: Services) -> Result<Settings, CliError> {
     let given = args.serve.settings;
-    if let Some(cert) = args.cert.as_ref().filter(|_| args.pwd.is_some()) {
-        return Err(AzuriteError::Pfx(cert.display().to_string()).into());
-    }
+    // As in Azurite, a key makes it a PEM file, whatever else is given.
+    let pwd = args.pwd.filter(|_| args.key.is_none()).map(Zeroizing::new);
+    let (cert, pfx) = match (args.cert, pwd) {
+        (Some(path), Some(password)) => (None, Some(PfxFile { path, password })),
+        (cert, _) => (cert, None),
+    };
     let unserved = match services {
         Services::All => vec![
             UnservedPort {
@@ -183,8 +188,9 @@ fn settings(args: AzuriteArgs, services: Services) -> Result<Settings, CliError>
         data: data.or(given.data),
         master_key_file: master_key.or(given.master_key_file),
         blob_domain: no_domain.or(given.blob_domain),
-        tls_cert: args.cert.or(given.tls_cert),
+        tls_cert: cert.or(given.tls_cert),
         tls_key: args.key.or(given.tls_key),
+        pfx,
         log: given.log.or(log.map(str::to_owned)),
         ..given
     })

@@ -58,4 +58,5 @@ pub use args::Cli;
 pub use azurite::arguments;
 pub use azurite::error::AzuriteError;
 pub use error::CliError;
+pub use output::complaint;
 pub use run::run;

@@ -3,6 +3,8 @@
 use std::io::IsTerminal;
 use std::io::Write;
 
+use serde::Serialize;
+
 use super::error::CliError;
 
 /// Prints the result to standard output.
@@ -33,18 +35,95 @@ pub(super) fn row(on_terminal: bool, widths: &[usize], cells: &[String]) -> Stri
     line.join(" ").trim_end().to_owned() + "\n"
 }
 
-/// Prints a remark to standard error.
+/// Prints a remark to standard error. It may have lines, and texts from elsewhere in them.
 ///
 /// # Errors
 /// [`CliError::System`].
 pub(super) fn warn(text: &str) -> Result<(), CliError> {
-    let written = std::io::stderr().write_all(text.as_bytes());
+    let written = std::io::stderr().write_all(lines(text).as_bytes());
     written.map_err(|error| CliError::system("standard error", &error))
+}
+
+/// What the program says of an error.
+#[must_use]
+pub fn complaint(error: &CliError) -> String {
+    format!("blockyard: {}", lines(&error.to_string()))
+}
+
+/// A text from elsewhere, for people, on one line. A terminal must not get characters that control
+/// it or change the order of others: servers choose names, codes and messages.
+pub(super) fn shown(text: &str) -> String {
+    escaped(text, controls)
+}
+
+/// The same for a text of several lines.
+pub(super) fn lines(text: &str) -> String {
+    escaped(text, |character| !matches!(character, '\n' | '\t') && controls(character))
+}
+
+/// A value as one line of JSON. It may reach a terminal too, so that what [`shown`] escapes is
+/// escaped here in JSON's way.
+pub(super) fn json_line(value: &impl Serialize) -> String {
+    let text = serde_json::to_string(value).unwrap_or_default();
+    let mut line = String::with_capacity(text.len() + 1);
+    for character in text.chars() {
+        if controls(character) {
+            // All of them have four digits.
+            line.push_str(&format!("\\u{:04x}", u32::from(character)));
+        } else {
+            line.push(character);
+        }
+    }
+    line.push('\n');
+    line
+}
+
+fn escaped(text: &str, is_unwanted: impl Fn(char) -> bool) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_unwanted(character) {
+            plain.extend(character.escape_default());
+        } else {
+            plain.push(character);
+        }
+    }
+    plain
+}
+
+/// Whether a character controls a terminal (C0, DEL, C1), ends a line, or changes the direction of
+/// text.
+const fn controls(character: char) -> bool {
+    matches!(
+        character,
+        '\0'..='\u{1f}'
+            | '\u{7f}'..='\u{9f}'
+            | '\u{61c}'
+            | '\u{200e}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}'
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_controls_a_terminal_is_escaped() {
+        let hostile =
+            "a\x1b]0;x\x07\u{9b}2J\u{202e}b\u{2066}c\u{200f}d\u{61c}e\u{7f}\r\n\tf\u{2028}";
+        let plain = "a\\u{1b}]0;x\\u{7}\\u{9b}2J\\u{202e}b\\u{2066}c\\u{200f}d\\u{61c}e\\u{7f}\\r";
+        assert_eq!(shown(hostile), format!("{plain}\\n\\tf\\u{{2028}}"));
+        assert_eq!(lines(hostile), format!("{plain}\n\tf\\u{{2028}}"), "lines stay");
+        let line = json_line(&hostile);
+        assert!(!line.trim_end_matches('\n').chars().any(controls), "{line}");
+        assert_eq!(serde_json::from_str::<String>(&line).unwrap(), hostile, "JSON says the same");
+        let error = CliError::system("a\u{1b}[2J", &"\u{202e}b");
+        let said = complaint(&error);
+        assert!(!said.chars().any(controls) && said.contains("a\\u{1b}[2J"), "{said}");
+        let kept = "Ümläut 日本 👨\u{200d}👩 שלום";
+        assert_eq!((shown(kept).as_str(), lines(kept).as_str()), (kept, kept));
+    }
 
     #[test]
     fn rows_have_columns_only_on_a_terminal() {

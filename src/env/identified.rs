@@ -27,8 +27,12 @@ pub const fn working_on<F: Future>(request: Option<CurrentRequest>, work: F) -> 
 
 /// Measures how long the current request waits for `work`, if somebody wants to know.
 pub fn waiting<F: Future>(clock: &dyn Clock, stage: Stage, work: F) -> Waiting<'_, F> {
-    let noted = request::current_waits().map(|waits| (waits, clock.monotonic()));
-    Waiting { clock, stage, noted, work }
+    let noted = request::current_waits().map(|waits| {
+        let begun = clock.monotonic();
+        waits.begin(stage, begun);
+        Wait { clock, stage, waits, begun }
+    });
+    Waiting { noted, work }
 }
 
 pin_project! {
@@ -45,12 +49,25 @@ pin_project! {
     /// The work of [`waiting`].
     #[derive(Debug)]
     pub struct Waiting<'a, F> {
-        clock: &'a dyn Clock,
-        stage: Stage,
-        // Where it is noted, and when the wait began.
-        noted: Option<(Arc<StageWaits>, Duration)>,
+        // Until the work is done.
+        noted: Option<Wait<'a>>,
         #[pin]
         work: F,
+    }
+}
+
+/// A wait that has not ended. It ends when this is dropped: also when nobody waits any more.
+#[derive(Debug)]
+struct Wait<'a> {
+    clock: &'a dyn Clock,
+    stage: Stage,
+    waits: Arc<StageWaits>,
+    begun: Duration,
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        self.waits.end(self.stage, self.begun, self.clock.monotonic());
     }
 }
 
@@ -70,10 +87,8 @@ impl<F: Future> Future for Waiting<'_, F> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
         let polled = this.work.poll(context);
-        if polled.is_ready()
-            && let Some((waits, begun)) = this.noted.take()
-        {
-            waits.add(*this.stage, this.clock.monotonic().saturating_sub(begun));
+        if polled.is_ready() {
+            *this.noted = None;
         }
         polled
     }
@@ -133,9 +148,33 @@ mod tests {
         let request =
             CurrentRequest { waits: Some(Arc::clone(&waits)), ..CurrentRequest::of(Uuid::nil()) };
         working_on(Some(request), work).await;
-        let times = waits.times();
+        let times = waits.times(clock.monotonic());
         let seconds = [times.index, times.journal, times.read].map(|time| time.as_secs());
         assert_eq!(seconds, [3, 0, 8]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waits_that_nobody_waits_for_any_more_are_noted() {
+        let (clock, tasks) = (Arc::new(SimClock::new()), Tasks::new());
+        let waits = Arc::<StageWaits>::default();
+        let request =
+            CurrentRequest { waits: Some(Arc::clone(&waits)), ..CurrentRequest::of(Uuid::nil()) };
+        let of_clock = Arc::clone(&clock);
+        let part = async move {
+            waiting(of_clock.as_ref(), Stage::Journal, std::future::pending::<()>()).await;
+        };
+        let work = async {
+            drop(tasks.spawn_part("part", part));
+            waiting(clock.as_ref(), Stage::Index, std::future::pending::<()>()).await;
+        };
+        let client = clock.sleep(Duration::from_secs(3));
+        tokio::select! {
+            biased;
+            () = working_on(Some(request), work) => {}
+            () = client => {}
+        }
+        let times = waits.times(clock.monotonic());
+        assert_eq!((times.index.as_secs(), times.journal.as_secs()), (3, 3));
     }
 
     #[tokio::test]

@@ -24,6 +24,7 @@ use crate::types::BlobName;
 use crate::types::ContainerName;
 use crate::types::LeaseAction;
 use crate::types::PublicAccess;
+use crate::types::request;
 
 /// A request that arrived.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +55,7 @@ impl FrontEnd {
             operation: "Refused".into(),
             resource: address.and_then(resource),
             request_id: Some(id.to_owned()),
+            trace_id: request::current_trace().map(|trace| trace.to_string()),
             ..Entry::default()
         };
         let (log, clock) = (self.audit_log.clone(), Arc::clone(&self.env.clock));

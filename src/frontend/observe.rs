@@ -33,6 +33,7 @@ use crate::frontend::trace::TraceLine;
 use crate::protocol::model::Address;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
+use crate::types::AccountName;
 use crate::types::BlobName;
 use crate::types::ContainerName;
 use crate::types::Timestamp;
@@ -88,6 +89,14 @@ impl RequestContext {
             user: None,
             admission: None,
             span: None,
+        }
+    }
+
+    /// Notes that it was admitted for an account, and whether its sender is authenticated.
+    pub(super) fn admitted(&mut self, account: &AccountName, authenticated: bool) {
+        self.authenticated = authenticated;
+        if let Some(span) = &mut self.span {
+            span.admitted(account, authenticated);
         }
     }
 
@@ -215,7 +224,8 @@ impl FrontEnd {
         let request_id = headers.and_then(|headers| dialect.request_id(headers));
         let request_id =
             request_id.map(str::to_owned).or_else(|| Some(request::current()?.to_string()));
-        let waited = request::current_waits().map(|waits| waits.times()).unwrap_or_default();
+        let now = self.env.clock.monotonic();
+        let waited = request::current_waits().map(|waits| waits.times(now)).unwrap_or_default();
         let client_request_id = dialect.client_request_id(&head.headers);
         let address = meant.or(address.as_ref());
         self.trace.send(TraceLine {
@@ -278,7 +288,7 @@ pub(super) fn facts(
 }
 
 /// The method, or what OpenTelemetry calls one that is not known.
-fn known_method(method: &http::Method) -> &'static str {
+pub(super) fn known_method(method: &http::Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "PUT", "HEAD", "DELETE", "POST", "OPTIONS", "PATCH"];
     KNOWN.into_iter().find(|known| method == known).unwrap_or("_OTHER")
 }

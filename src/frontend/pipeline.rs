@@ -42,6 +42,7 @@ use crate::frontend::observe::Traced;
 use crate::frontend::ops::Answer;
 use crate::frontend::ops::Answered;
 use crate::frontend::source::Requester;
+use crate::frontend::spans::Begun;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
@@ -122,13 +123,14 @@ impl FrontEnd {
         let dialect = self.config.dialects.of(&head, peer.protocols);
         let mut body = RequestBody::new(incoming, &self.load.uploads, self.env.clone());
         let counted = self.metrics.begin();
+        let (method, scheme) = (observe::known_method(&head.method), peer.scheme());
+        let span = self.spans.begin(Begun { arrived, at: begun, method, scheme });
         let mut host = access::hosts::is_acceptable(self, &head, peer);
         if host.is_ok() && dialect.has_form(&head) {
             host = boxed(|| forms::read(self, &mut head, &mut body, peer)).await;
         }
         let arrival = Arrival { dialect, head: &head, peer };
         let draft = self.draft(RequestStart { arrival, id: &id, begun });
-        let span = self.spans.begin(arrived, begun);
         let mut context = RequestContext { draft, span, ..RequestContext::nothing() };
         let mut echo = dialect.echo(&head, id, arrived);
         let mut response = match host.map(|()| dialect.site(&head)) {
@@ -223,6 +225,10 @@ impl FrontEnd {
         context.operation = answer.operation;
         context.pass = answer.pass;
         context.traffic = answer.account.as_ref().map(|account| Arc::clone(&account.traffic));
+        if let (Some(span), Some(account)) = (&mut context.span, &answer.account) {
+            // Its signature was right, or its token.
+            span.admitted(&account.name, answer.response.status().is_success());
+        }
         if let Some(change) = answer.change.filter(|_| self.audit_log.is_on()) {
             let account = answer.account.as_ref().map(|account| account.name.as_str().to_owned());
             let draft = Box::new(self.draft_at(None, start).of_account(account));
@@ -277,7 +283,7 @@ impl FrontEnd {
             decoder,
             pass,
         } = admit(self, arrival, notes).await?;
-        context.authenticated = authenticated;
+        context.admitted(&account.name, authenticated);
         context.admission = self.trace_stage(begun);
         if let Some(pass) = &pass {
             body.admitted(pass.account());

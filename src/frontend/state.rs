@@ -35,6 +35,7 @@ use crate::index::RunningRequests;
 use crate::protocol::model::Refusal;
 use crate::types::TraceParent;
 use crate::types::request::CurrentRequest;
+use crate::types::request::Sampling;
 
 /// The header of W3C Trace Context.
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -180,8 +181,11 @@ impl FrontEnd {
         };
         let recorded = self.spans.sample(trace);
         let waits = (recorded.is_some() || self.trace.is_watched()).then(Arc::default);
-        let (id, trace) = (self.request_id(), recorded.or(trace));
-        CurrentRequest { id, trace, waits, recorded: recorded.is_some() }
+        let (trace, sampling) = match recorded {
+            Some((trace, sampling)) => (Some(trace), sampling),
+            None => (trace, Sampling::default()),
+        };
+        CurrentRequest { id: self.request_id(), trace, waits, sampling }
     }
 
     /// A fresh GUID.

@@ -17,6 +17,7 @@ use tokio_rustls::rustls;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::server::TlsStream;
 use yasna::ASN1Result;
@@ -117,9 +118,28 @@ impl Tls {
     pub fn from_pem(chain: &str, key: &str) -> Result<Self, TlsError> {
         let chain: Vec<CertificateDer<'static>> =
             CertificateDer::pem_slice_iter(chain.as_bytes()).filter_map(Result::ok).collect();
+        if chain.is_empty() {
+            return Err(TlsError::NoCertificate);
+        }
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| TlsError::NoKey)?;
+        Self::of(chain, key)
+    }
+
+    /// Takes a certificate chain, the server's own first, and its private key (PKCS#8), both DER.
+    ///
+    /// # Errors
+    /// [`TlsError`].
+    pub fn from_der(chain: Vec<Vec<u8>>, key: &[u8]) -> Result<Self, TlsError> {
+        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key)).clone_key();
+        Self::of(chain.into_iter().map(CertificateDer::from).collect(), key)
+    }
+
+    fn of(
+        chain: Vec<CertificateDer<'static>>,
+        key: PrivateKeyDer<'static>,
+    ) -> Result<Self, TlsError> {
         let first = chain.first().ok_or(TlsError::NoCertificate)?;
         let expires = expiry(first);
-        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| TlsError::NoKey)?;
         // Explicit, so that another crate that adds another provider to the build has no effect.
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)

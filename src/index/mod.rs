@@ -55,7 +55,7 @@ pub use api::{
     EndedPage, ExpireDeleted, ExpireStaged, ExpiredPage, ForgetContainer, ForgetGarbage,
     ForgetTagWork, GarbagePage, Prove, PurgeContainer, ReadAccount, ReadBlockList, ReadContainer,
     ReadCopyJobs, ReadDeadContainers, ReadEndedDeletions, ReadExpired, ReadGarbage, ReadRequest,
-    ReadTagWork, TagWorkPage, UpdateAccount, WriteRequest,
+    ReadTagWork, SetUpAccount, TagWorkPage, UpdateAccount, WriteRequest,
 };
 pub use api::{BlobPartView, BlobPartsView, ReadBlobParts};
 pub use api::{ChangeSetting, ReadSetting, SettingChange};

@@ -5,8 +5,9 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -27,7 +28,16 @@ pub struct CurrentRequest {
     /// Where it waited, while somebody wants to know.
     pub waits: Option<Arc<StageWaits>>,
     /// Whether it has a span.
-    pub recorded: bool,
+    pub sampling: Sampling,
+}
+
+/// Whether a request has a span. Who sends it is not known when it arrives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sampling {
+    /// If its sender is authenticated and it was admitted: its client's word counts.
+    pub of_known: bool,
+    /// If not: only the ratio counts.
+    pub of_others: bool,
 }
 
 /// A stage in which a request waits.
@@ -41,11 +51,20 @@ pub enum Stage {
     Read,
 }
 
-/// How long a request has waited in each stage. Its parts, which are tasks, share this.
+/// How long a request has waited in each stage. Its parts, which are tasks, share this. Times are
+/// of the monotonic clock.
 #[derive(Debug, Default)]
-pub struct StageWaits {
-    /// Nanoseconds, by stage.
-    waited: [AtomicU64; 3],
+pub struct StageWaits(Mutex<[StageWait; 3]>);
+
+/// The waits of one stage.
+#[derive(Clone, Copy, Debug, Default)]
+struct StageWait {
+    /// Of those that ended, together.
+    ended: Duration,
+    /// Those that have not ended.
+    running: u32,
+    /// When these began, added up.
+    begun: Duration,
 }
 
 /// How long a request waited in each stage.
@@ -63,35 +82,63 @@ impl CurrentRequest {
     /// A request of which only the id is known.
     #[must_use]
     pub const fn of(id: Uuid) -> Self {
-        Self { id, trace: None, waits: None, recorded: false }
+        let sampling = Sampling { of_known: false, of_others: false };
+        Self { id, trace: None, waits: None, sampling }
     }
 }
 
 impl StageWaits {
-    /// Adds a wait.
-    pub fn add(&self, stage: Stage, waited: Duration) {
-        let nanoseconds = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
-        self.of(stage).fetch_add(nanoseconds, Ordering::Relaxed);
+    /// A wait begins.
+    pub fn begin(&self, stage: Stage, now: Duration) {
+        let mut all = self.all();
+        let of = stage.of(&mut all);
+        of.running += 1;
+        of.begun += now;
     }
 
-    /// The waits so far.
+    /// A wait that began at `begun` ends.
+    pub fn end(&self, stage: Stage, begun: Duration, now: Duration) {
+        let mut all = self.all();
+        let of = stage.of(&mut all);
+        of.running = of.running.saturating_sub(1);
+        of.begun = of.begun.saturating_sub(begun);
+        of.ended += now.saturating_sub(begun);
+    }
+
+    /// The waits so far, those that have not ended included: the client may leave meanwhile.
     #[must_use]
-    pub fn times(&self) -> StageTimes {
-        let time = |stage| Duration::from_nanos(self.of(stage).load(Ordering::Relaxed));
-        StageTimes {
-            index: time(Stage::Index),
-            journal: time(Stage::Journal),
-            read: time(Stage::Read),
-        }
+    pub fn times(&self, now: Duration) -> StageTimes {
+        let [index, journal, read] = self.all().map(|of| of.so_far(now));
+        StageTimes { index, journal, read }
     }
 
-    const fn of(&self, stage: Stage) -> &AtomicU64 {
-        let [index, journal, read] = &self.waited;
-        match stage {
-            Stage::Index => index,
-            Stage::Journal => journal,
-            Stage::Read => read,
+    fn all(&self) -> MutexGuard<'_, [StageWait; 3]> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl StageWait {
+    fn so_far(self, now: Duration) -> Duration {
+        self.ended + (now * self.running).saturating_sub(self.begun)
+    }
+}
+
+impl Stage {
+    const fn of(self, all: &mut [StageWait; 3]) -> &mut StageWait {
+        let [index, journal, read] = all;
+        match self {
+            Self::Index => index,
+            Self::Journal => journal,
+            Self::Read => read,
         }
+    }
+}
+
+impl Sampling {
+    /// Whether it may have a span.
+    #[must_use]
+    pub const fn is_possible(self) -> bool {
+        self.of_known || self.of_others
     }
 }
 
@@ -176,13 +223,26 @@ mod tests {
     #[test]
     fn waits_of_each_stage_add_up() {
         let waits = StageWaits::default();
+        let at = Duration::from_millis;
         for (stage, milliseconds) in
             [(Stage::Index, 1), (Stage::Journal, 20), (Stage::Index, 2), (Stage::Read, 300)]
         {
-            waits.add(stage, Duration::from_millis(milliseconds));
+            waits.begin(stage, at(5));
+            waits.end(stage, at(5), at(5 + milliseconds));
         }
-        let at = Duration::from_millis;
-        assert_eq!(waits.times(), StageTimes { index: at(3), journal: at(20), read: at(300) });
+        let times = StageTimes { index: at(3), journal: at(20), read: at(300) };
+        assert_eq!(waits.times(at(1_000)), times);
+    }
+
+    #[test]
+    fn waits_that_have_not_ended_count_until_now() {
+        let (waits, at) = (StageWaits::default(), Duration::from_millis);
+        waits.begin(Stage::Index, at(10));
+        waits.begin(Stage::Index, at(15));
+        waits.begin(Stage::Read, at(18));
+        waits.end(Stage::Index, at(10), at(12));
+        let times = StageTimes { index: at(2 + 5), journal: at(0), read: at(2) };
+        assert_eq!(waits.times(at(20)), times);
     }
 
     #[test]

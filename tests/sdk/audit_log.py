@@ -3,7 +3,8 @@
 
 * every change has exactly one line, with the correct principal (Shared Key, SAS, bearer, anonymous, admin token, the node);
 * no key, signature, token or copy source is in it, whatever clients send and however they are refused;
-* every request has exactly one line through rotation under load, with the id that its answer, the log and `blockyard trace` show;
+* every request has exactly one line through rotation under load, with the id that its answer, the log and `blockyard trace` show, and
+  with its trace, if it has one;
 * kill -9 tears nothing; files are for their owner alone; standard output works;
 * a full disk under the log stops no request; the counted and the logged number of dropped lines are correct.
 
@@ -239,7 +240,7 @@ def leaks(log, server, secrets, verdicts):
     verdicts.none("files that others may read", wide)
 
 
-def ids(server, account, refused, verdicts):
+def ids(server, log, account, refused, verdicts):
     """The id of a request is in the log and in the trace."""
     text = server.log_path.read_text(errors="replace")
     wanted = refused.headers["x-ms-request-id"]
@@ -256,6 +257,12 @@ def ids(server, account, refused, verdicts):
     finally:
         trace.terminate()
         trace.wait()
+    trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
+    traced = Wire(account).request("GET", "/shared/missing", headers={"traceparent": f"00-{trace_id}-00f067aa0ba902b7-00"})
+    wanted = {traced.headers["x-ms-request-id"]: trace_id, answer.headers["x-ms-request-id"]: None}
+    found = lambda lines: {line["request_id"]: line.get("trace_id") for line in lines if line.get("request_id") in wanted}
+    lines = log.settled(lambda lines: len(found(lines)) == 2)
+    verdicts.equal("a line has the trace of its request, if there is one", found(lines), wanted)
     verdicts.check("trace shows the server's id", answer.headers["x-ms-request-id"] in line, "the id", line.strip()[:90])
 
 
@@ -369,7 +376,7 @@ def main(options, scratch):
              "--log=info,blockyard::frontend=debug"]
     with cli.server(options, scratch, extra) as server:
         account, secrets, refused = changes(server, issuer, log, verdicts)
-        ids(server, account, refused, verdicts)
+        ids(server, log, account, refused, verdicts)
         load(server, account, log, 2_000 if options.small else 20_000, verdicts)
         leaks(log, server, secrets, verdicts)
     standard_output(options, scratch, verdicts)

@@ -17,6 +17,7 @@ import pathlib
 import re
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -231,6 +232,55 @@ def tokens(options, scratch, verdicts):
         verdicts.equal(f"--oauth {name}: exit code", container.stop(), 0)
 
 
+def openssl(*arguments):
+    """Runs openssl."""
+    done = subprocess.run(["openssl", *map(str, arguments)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"openssl {arguments[0]}: {done.stderr}")
+    return done.stdout
+
+
+def pfx_files(scratch):
+    """A certificate in PEM, and PFX files of it: name, password, further arguments of openssl."""
+    scratch.mkdir(parents=True)
+    key, cert = scratch / "key.pem", scratch / "cert.pem"
+    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=localhost",
+            "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1")
+    kinds = {"new": ("right word", []), "legacy": ("right word", ["-legacy"]), "without a password": ("", []),
+             "legacy without a password": ("", ["-legacy"]), "without a MAC": ("right word", ["-nomac"])}
+    for name, (password, more) in kinds.items():
+        openssl("pkcs12", "-export", "-in", cert, "-inkey", key, "-out", scratch / f"{name}.pfx", "-passout", f"pass:{password}", *more)
+    openssl("pkcs12", "-export", "-in", cert, "-nokeys", "-out", scratch / "keyless.pfx", "-passout", "pass:right word")
+    whole = (scratch / "new.pfx").read_bytes()
+    (scratch / "cut.pfx").write_bytes(whole[:len(whole) // 2])
+    return cert.read_text(), {name: password for name, (password, _) in kinds.items()}
+
+
+def certificates(options, scratch, verdicts):
+    """--cert and --pwd: PFX files of openssl serve https; a wrong password and useless files are named."""
+    cert, kinds = pfx_files(scratch)
+    expected = ssl.PEM_cert_to_DER_cert(cert)
+    for number, (name, password) in enumerate(kinds.items()):
+        command = ["azurite", "--silent", "--cert", str(scratch / f"{name}.pfx"), "--pwd", password]
+        container = Container(options, scratch / f"served{number}", command, {})
+        verdicts.none(f"a PFX file, {name}: what did not come", container.wait(LINES, PORTS))
+        shown = ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate(("127.0.0.1", 10000)))
+        verdicts.check(f"a PFX file, {name}: its certificate is served", shown == expected)
+        verdicts.equal(f"a PFX file, {name}: exit code", container.stop(), 0)
+        told = [word for word in ("right word", "PRIVATE KEY") if word in container.text()]
+        verdicts.none(f"a PFX file, {name}: secrets in the log", told)
+    for number, (name, password, text) in enumerate((
+            ("new", "wrong word", "give its password with --pwd"), ("keyless", "right word", "it has no private key"),
+            ("cut", "right word", "it is no PFX file, or is damaged"), ("cert.pem", "right word", "PEM files with --cert and --key"),
+            ("missing", "right word", "No such file"))):
+        file = scratch / (name if "." in name else f"{name}.pfx")
+        container = Container(options, scratch / f"refused{number}", ["azurite", "--silent", "--cert", str(file), "--pwd", password], {})
+        code = container.process.wait(SECONDS)
+        said = container.text()
+        verdicts.check(f"a PFX file, {file.name} with {password}: the refusal says what to do", code != 0 and text in said and file.name in said
+                       and password not in said, text, said)
+
+
 def location(options, scratch, verdicts):
     """--location keeps data, and nothing is served to other machines without a host."""
     for start in ("first", "second"):
@@ -260,6 +310,7 @@ def main(options, scratch):
     modules(options, scratch, verdicts)
     accounts(options, scratch, verdicts)
     tokens(options, scratch / "tokens", verdicts)
+    certificates(options, scratch / "certificates", verdicts)
     location(options, scratch / "location", verdicts)
     return verdicts.exit_code()
 

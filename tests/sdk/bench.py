@@ -2,8 +2,9 @@
 """`blockyard bench` counts what the server counts, verifies, and leaves nothing behind. No time is judged.
 
 Every workload runs briefly through Blob and through S3. The requests that the command says it sent are those that /metrics has,
-by operation. It refuses a container that exists, and with --existing removes only its own blobs. Ctrl-C ends it cleanly. A shared
-access signature, https, injected faults; Azurite and SeaweedFS in the place of Blockyard.
+by operation. It refuses a container that exists, and with --existing removes only its own blobs. Ctrl-C ends it cleanly, also while it
+waits. A container whose creation has no answer goes again. A shared access signature, https, injected faults; Azurite and SeaweedFS in
+the place of Blockyard.
 """
 
 import json
@@ -11,6 +12,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 
 from lib import cli, peers
 from lib.commands import command
@@ -137,6 +139,46 @@ def interrupted(bench, server, place, verdicts):
     kept.delete_container()
 
 
+def rests(bench, server, place, verdicts):
+    """Ctrl-C ends a workload that waits for the next operation of its rate, long before that is due."""
+    protocol = "s3" if place.startswith("s3:") else "blob"
+    written = lambda: sum(count for name, count in counted(server).items() if name in OPERATIONS["put"])
+    before = written()
+    process = bench.start(place, "--workload", "put", "--rate", "0.001", "--ops", "50", "--clients", "1", "--json")
+    wait_until(lambda: written() > before, 60)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    code, lines, errors = ended(process)
+    # The next operation is due in a quarter of an hour. A workload that has not ended after ten seconds is given up, and says so.
+    verdicts.check(f"{protocol}: Ctrl-C ends the wait for the next operation", code == 1 and lines[0]["interrupted"] and lines[-1]["left"] is None
+                   and "ended by" not in errors, found=f"exit {code}: {errors.strip()[-100:]}")
+
+
+def doubtful(bench, server, place, verdicts):
+    """A creation of the container that has no answer: the container goes, or the command says that it may be there."""
+    protocol, operation = ("s3", "CreateBucket") if place.startswith("s3:") else ("blob", "CreateContainer")
+    for name, told, left in (("", "nothing is left", set()), ("doubtful", "nothing is left" if protocol == "s3" else "may have been made",
+                                                             set() if protocol == "s3" else {"doubtful"})):
+        command(server, "fault", "set", "lost", "--operation", operation, "--count", "1")
+        code, lines, errors = bench.run(f"{place}{name}", "--ops", "5", *SMALL)
+        verdicts.check(f"{protocol}: no answer to the creation of {name or 'a container'}", code == 1 and not lines and told in errors,
+                       told, f"exit {code}: {errors.strip()[-160:]}")
+        verdicts.equal(f"{protocol}: what it leaves", containers(server), left)
+        command(server, "fault", "clear")
+        for rest in left:
+            server.account.service().delete_container(rest)
+
+
+def few(bench, place, verdicts):
+    """Workloads of few blobs and several of one kind: each has blobs of its own, and enough of them."""
+    protocol = "s3" if place.startswith("s3:") else "blob"
+    code, lines, errors = bench.run(place, "--workload", "mixed,mixed,put,put,delete,delete", "--ops", "300", "--blobs", "1", "--clients", "8",
+                                    "--size", "1KiB")
+    done = [(line["workload"], line["ops"], line["errors"]) for line in lines[:-1]]
+    wanted = [(name, 300, 0) for name in ("mixed", "mixed", "put", "put", "delete", "delete")]
+    verdicts.check(f"{protocol}: few blobs, and workloads that are repeated", code == 0 and done == wanted, found=f"{done} {errors[-120:]}")
+
+
 def failures(bench, server, verdicts):
     """Refused operations are counted by code; the exit code is 1."""
     command(server, "fault", "set", "busy", "--operation", "PutBlob", "--rate", "0.5", "--seed", "7")
@@ -208,6 +250,9 @@ def main(options, scratch):
             workloads(bench, server, place, verdicts)
             manners(bench, server, place, verdicts)
             interrupted(bench, server, place, verdicts)
+            rests(bench, server, place, verdicts)
+            doubtful(bench, server, place, verdicts)
+            few(bench, place, verdicts)
         failures(bench, server, verdicts)
         signed(options, server, verdicts)
         for_people(bench, verdicts)

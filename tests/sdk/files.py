@@ -4,7 +4,7 @@
 (a) a tree of files up and down: each run is killed with SIGKILL halfway, the next one copies the rest, and both trees are equal;
 (b) one large file up and down: the next run takes over what is there, and sends or receives less than the whole;
 (c) a file or blob that was changed between two runs: no byte of the old one is in the new one;
-(d) a hostile server: names that lead out of the folder, links in the folder, lists without end;
+(d) a hostile server: names that lead out of the folder, links in the folder, lists without end, texts that command a terminal;
 (e) exit codes, --json, ranges, standard input and output, deletions; refused and failing requests; https; two servers.
 """
 
@@ -24,6 +24,7 @@ from lib import cli
 from lib.account import DEV_KEY, DEV_NAME
 from lib.commands import command
 from lib.content import content, pieces
+from lib.loud import Loud
 from lib.report import Verdicts, mib
 from lib.server import Server
 from lib.trees import read
@@ -300,6 +301,25 @@ def hostile(client, verdicts, scratch):
     verdicts.check("(d) a list that does not go on ends", code == 1 and "does not go on" in errors, found=errors[-80:])
 
 
+def loud(client, verdicts, scratch):
+    """(d) A server whose names, codes and messages would command a terminal."""
+    (scratch / "small-one").write_bytes(b"x")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Loud) as made:
+        threading.Thread(target=made.serve_forever, daemon=True).start()
+        root = f"http://127.0.0.1:{made.server_address[1]}/{DEV_NAME}"
+        url, refused = f"{root}/{BOX}?sig=any", f"{root}/{BOX}/refuse?sig=any"
+        for words in (["ls", "-r", url], ["ls", "-r", "--json", url], ["ls", refused], ["cat", refused], ["stat", refused], ["rm", refused],
+                      ["rm", "--json", refused], ["cp", scratch / "small-one", refused], ["cp", "-r", "--json", url, scratch / "loud"],
+                      ["bench", f"{root}/bench?sig=any", "--ops", "2"], ["bench", url, "--existing", "--ops", "2"],
+                      ["bench", url, "--existing", "--ops", "2", "--json"]):
+            extra = [] if words[0] == "bench" else ["--retries", "0"]
+            _, out, errors = client.run(*words, *extra)
+            said = out.decode() + errors
+            wrong = {f"{ord(c):x}" for c in said if c not in "\n\t" and (ord(c) < 32 or 126 < ord(c) < 160 or c in "\u202e\u2066")}
+            verdicts.check(f"(d) {' '.join(map(str, words[:-1]))[:40]}: no control characters", said and not wrong, found=f"{wrong} {said[:80]!a}")
+        made.shutdown()
+
+
 def commands(client, server, verdicts, scratch):
     """(e) Exit codes, JSON, ranges, standard input and output."""
     service = server.account.service()
@@ -452,6 +472,7 @@ def main(options, scratch):
         large(client, server, verdicts, scratch, options.mib << 20, options.block_mib << 20)
         changed(client, server, verdicts, scratch)
         hostile(client, verdicts, scratch)
+        loud(client, verdicts, scratch)
         commands(client, server, verdicts, scratch)
         failing(client, server, verdicts, scratch, options)
         second_server(options, client, server, verdicts, scratch)

@@ -3,15 +3,20 @@
 
 A tiny collector decodes what comes: each request has one span with its name, account, container, status, request id and stages, in
 the trace that its client names, if that is sampled. No span has a key, a signature or the name of a blob. With a ratio of 0 only
-sampled traces have spans. What a collector does not take is counted.
+sampled traces of clients with a key have spans. What a collector does not take or rejects is counted.
 """
 
+import datetime
+import http.client
 import json
 import os
+import socket
 import time
+import urllib.parse
 
 import boto3
 from azure.core.exceptions import ResourceNotFoundError
+from azure.storage.blob import generate_container_sas
 from botocore.config import Config
 from lib import cli
 from lib.collector import Collector
@@ -31,7 +36,7 @@ def traced(sampled, trace=TRACE):
 def counted(server):
     """Spans that were sent, and dropped by reason."""
     found = server.metrics()
-    dropped = {reason: found[f'blockyard_spans_dropped_total{{reason="{reason}"}}'] for reason in ("queue_full", "not_taken")}
+    dropped = {reason: found[f'blockyard_spans_dropped_total{{reason="{reason}"}}'] for reason in ("queue_full", "not_taken", "rejected")}
     return found["blockyard_spans_sent_total"], dropped
 
 
@@ -92,17 +97,17 @@ def every_request(server, collector, verdicts):
     verdicts.none("secrets and names of blobs in spans", wrong)
     verdicts.equal("who sends, and how", (collector.paths, collector.resources[0]["service.name"]),
                    ({("/v1/traces", "application/x-protobuf", "tests")}, "blockyard"))
-    verdicts.equal("spans are counted", counted(server), (len(spans), {"queue_full": 0, "not_taken": 0}))
+    verdicts.equal("spans are counted", counted(server), (len(spans), {"queue_full": 0, "not_taken": 0, "rejected": 0}))
 
 
 def dead_and_slow(server, collector, verdicts):
     """Requests are answered; what is not taken is counted; then spans flow again."""
     container = server.account.service().get_container_client("spans")
-    collector.status = 500
+    collector.status, collector.answer = 500, b"no room \x1b[2J" + b"x" * 5_000
     sent, _ = counted(server)
     container.upload_blob("while-it-fails", b"x", overwrite=True)
     wait_until(lambda: counted(server)[1]["not_taken"] >= 1, 30)
-    collector.status = 200
+    collector.status, collector.answer = 200, b""
 
     def flows():
         container.upload_blob("again", b"x", overwrite=True)
@@ -112,6 +117,19 @@ def dead_and_slow(server, collector, verdicts):
     log = server.log_path.read_text(errors="replace")
     verdicts.check("the log says once that it failed, and that it works again", log.count("the collector does not take spans") == 1
                    and log.count("the collector takes spans again") == 1)
+    failed = next((line for line in log.splitlines() if "the collector does not take spans" in line), "")
+    verdicts.check("the log has status and text of the answer, shortened and escaped", "500 Internal Server Error: no room" in failed
+                   and len(failed) < 1_000 and "\x1b[2J" not in failed, found=failed[:300])
+    remark = b"two are too old"
+    collector.answer = bytes([0x0a, len(remark) + 4, 0x08, 2, 0x12, len(remark)]) + remark
+    container.upload_blob("rejected", b"x")
+    wait_until(lambda: counted(server)[1]["rejected"] >= 1, 30)
+    container.upload_blob("rejected again", b"x")
+    wait_until(lambda: counted(server)[1]["rejected"] >= 2, 30)
+    log = server.log_path.read_text(errors="replace")
+    verdicts.equal("spans that the collector rejects are counted, and its message is logged once",
+                   (counted(server)[1]["rejected"], log.count("two are too old")), (2, 1))
+    collector.answer = b""
     collector.pause = 60
     before = answered(server)
     for number in range(200):
@@ -121,6 +139,41 @@ def dead_and_slow(server, collector, verdicts):
     verdicts.equal("nor the end of the node", code, 0)
 
 
+def strangers(server, collector, verdicts):
+    """The flag of a client without a key does not count, nor that of one whose request is refused."""
+    def asked(headers):
+        client = http.client.HTTPConnection(*server.blob_address.split(":"), timeout=10)
+        client.request("GET", f"/{server.account.name}/few/b", headers=headers)
+        answer = client.getresponse()
+        answer.read()
+        client.close()
+        return answer.status
+
+    found = {asked(traced(True)), asked({**traced(True), "Authorization": f"SharedKey {server.account.name}:d3Jvbmc=",
+                                         "x-ms-date": "Sat, 28 Nov 2026 00:00:00 GMT", "x-ms-version": "2021-12-02"})}
+    verdicts.check("strangers are refused", all(400 <= status < 500 for status in found), found=str(found))
+
+
+def leaving(server, collector, verdicts):
+    """A client that leaves before the answer: its span has what was known of the request."""
+    command(server, "fault", "set", "lost", "--operation", "GetBlob", "--count", "1", "--delay-ms", "30000")
+    url = urllib.parse.urlsplit(server.account.service().get_blob_client("spans", "secret-name").url)
+    permit = generate_container_sas(server.account.name, "spans", account_key=server.account.key, permission="r",
+                                    expiry=datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1))
+    with socket.create_connection((url.hostname, url.port), 10) as client:
+        client.sendall((f"GET {url.path}?{permit} HTTP/1.1\r\nHost: {url.netloc}\r\nx-ms-version: 2021-12-02\r\n"
+                        f"traceparent: {traced(True)['traceparent']}\r\n\r\n").encode())
+        time.sleep(1)
+    left = lambda: [span for span in collector.spans if span["name"] == "Unanswered"]
+    wait_until(left, 20)
+    command(server, "fault", "clear")
+    facts = left()[0]["attributes"]
+    known = {name: facts.get(name) for name in ("http.request.method", "url.scheme", "blockyard.account")}
+    verdicts.equal("a client that leaves: what its span has", (left()[0]["trace"], known),
+                   (TRACE, {"http.request.method": "GET", "url.scheme": "http", "blockyard.account": server.account.name}))
+    verdicts.check("a client that leaves: where it waited", facts["blockyard.index_ms"] > 0, found=str(facts))
+
+
 def main(options, scratch):
     """One server with a collector, and one whose collector is not there."""
     verdicts = Verdicts("spans")
@@ -128,12 +181,14 @@ def main(options, scratch):
     with Collector() as collector:
         with cli.server(options, scratch, ["--otlp-endpoint", collector.url], data=[scratch / "all"]) as server:
             every_request(server, collector, verdicts)
+            leaving(server, collector, verdicts)
             dead_and_slow(server, collector, verdicts)
     with Collector() as collector:
         with cli.server(options, scratch, ["--otlp-endpoint", f"{collector.url}/", "--otlp-sample", "0"], data=[scratch / "none"]) as server:
             container = server.account.service().create_container("few")
             for number in range(20):
                 container.upload_blob(f"a/{number}", b"x")
+            strangers(server, collector, verdicts)
             container.upload_blob("b", b"x", headers=traced(True))
             wait_until(lambda: collector.spans, 30)
             server.stop()

@@ -4,7 +4,8 @@
 //!    program. `web/vendor/` has what others wrote.
 //! 2. `sessions.rs`: codes that work once, and the sessions that they open.
 //! 3. `login.rs`: the paths that make a code, exchange it for a session and end the session.
-//! 4. `access.rs`: which requests a session may make: to read what the console shows, from its own
+//! 4. `turns.rs`: how many log-ins run at a time, in all and of one address.
+//! 5. `access.rs`: which requests a session may make: to read what the console shows, from its own
 //!    pages.
 //!
 //! Invariants: a session changes nothing and sees no secret. A code works once, within a minute.
@@ -15,6 +16,7 @@ pub(super) mod access;
 pub(super) mod assets;
 pub(super) mod login;
 mod sessions;
+pub(super) mod turns;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -6,6 +6,8 @@ mod partitions;
 
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use prometheus_client::metrics::counter::Counter;
@@ -66,16 +68,21 @@ const TOKEN: &str = "a-token-of-thirty-two-characters-or-more";
 
 /// One partition in memory.
 #[derive(Debug)]
-struct Index(Mutex<Partition>);
+struct Index {
+    partition: Mutex<Partition>,
+    /// Writes so far.
+    writes: AtomicUsize,
+}
 
 #[async_trait]
 impl IndexHost for Index {
     async fn read(&self, _: Target, read: Read) -> Result<ReadReply, Error> {
-        self.0.lock().unwrap().read(&read)
+        self.partition.lock().unwrap().read(&read)
     }
 
     async fn write_shared(&self, _: Target, write: Arc<Write>) -> Result<WriteReply, Error> {
-        self.0.lock().unwrap().write(&write)
+        self.writes.fetch_add(1, Ordering::Relaxed);
+        self.partition.lock().unwrap().write(&write)
     }
 
     async fn owned_extents(&self) -> Vec<ExtentId> {
@@ -85,6 +92,11 @@ impl IndexHost for Index {
 
 /// One configured account, and a store for more.
 async fn accounts(env: &Env) -> AccountStore {
+    accounts_on(env).await.0
+}
+
+/// The same with its index.
+async fn accounts_on(env: &Env) -> (AccountStore, Arc<Index>) {
     let coordinator: Arc<dyn Coordinator> = Arc::new(SimulatedStore::new().open(env));
     let descriptor = PartitionDescriptor {
         id: PartitionId::new(1),
@@ -95,8 +107,10 @@ async fn accounts(env: &Env) -> AccountStore {
     };
     let key = PartitionDescriptor::coordinator_key(descriptor.id);
     coordinator.txn(&[], &[Op::Put(key, descriptor.encode())]).await.unwrap();
-    let host = Arc::new(Index(Mutex::new(Partition::new(KeyRange::all()))));
-    let router = Router::new(host, Arc::clone(&coordinator), env.clone()).await.unwrap();
+    let partition = Mutex::new(Partition::new(KeyRange::all()));
+    let host = Arc::new(Index { partition, writes: AtomicUsize::new(0) });
+    let router =
+        Router::new(Arc::clone(&host) as _, Arc::clone(&coordinator), env.clone()).await.unwrap();
     let name = AccountName::new("configured").unwrap();
     let create = CreateAccount { name: name.clone(), id: AccountId::new(99), anonymous: false };
     let record = router.tell(create).await.unwrap();
@@ -111,8 +125,9 @@ async fn accounts(env: &Env) -> AccountStore {
     let requests = LocalRequests::shared(inflight.clone(), Arc::clone(&clock));
     let containers = Containers { router: Arc::new(router), inflight, requests, clock };
     let (accounts, tasks) = (known, env.tasks.clone());
-    AccountStore::new(AccountStoreParts { accounts, containers, ids, endpoints, tasks })
-        .with_issuers(issuers)
+    let store =
+        AccountStore::new(AccountStoreParts { accounts, containers, ids, endpoints, tasks });
+    (store.with_issuers(issuers), host)
 }
 
 fn token() -> String {

@@ -54,13 +54,14 @@ pub struct AzuriteArgs {
     /// Logs more. The log goes to standard error, not to the file
     #[arg(short, long, value_name = "FILE")]
     pub debug: Option<PathBuf>,
-    /// Certificate chain for https, a PEM file
+    /// Certificate for https: a PEM file with its chain, or with --pwd a PFX file
     #[arg(long, value_name = "FILE")]
     pub cert: Option<PathBuf>,
     /// Private key of --cert, a PEM file
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub key: Option<PathBuf>,
-    /// Password of a PFX file. PFX files are not read: see the message
+    /// Password of --cert, which is a PFX file then. It does not count with --key. Other users of
+    /// the machine may see it in the list of processes
     #[arg(long, value_name = "PASSWORD", requires = "cert")]
     pub pwd: Option<String>,
     /// Takes bearer tokens in accounts for development: audience and time must be right, the

@@ -37,6 +37,8 @@ pub(super) struct Bed {
     /// What all names begin with.
     prefix: String,
     is_s3: bool,
+    /// Whether the user named the container.
+    is_named: bool,
     /// Whether the container was there before.
     existing: bool,
     /// Requests that made the container, and removed it and its blobs.
@@ -71,6 +73,7 @@ impl Bed {
         if args.existing && container.is_none() {
             return Err(FilesError::Usage("--existing: name the container".to_owned()));
         }
+        let is_named = container.is_some();
         let container = container.unwrap_or_else(|| format!("blockyard-bench-{id}"));
         let prefix = format!("blockyard-bench-{id}/");
         let steps = plan::steps(args, &prefix, is_s3)?;
@@ -79,7 +82,7 @@ impl Bed {
         driver.pace.time = args.ops.is_none().then_some(args.duration.0);
         driver.pace.rate = args.rate;
         let (existing, requests) = (args.existing, Cell::new(0));
-        Ok((Self { driver, container, prefix, is_s3, existing, requests }, steps))
+        Ok((Self { driver, container, prefix, is_s3, is_named, existing, requests }, steps))
     }
 
     /// The protocol, for figures.
@@ -111,13 +114,35 @@ impl Bed {
                 self.container
             ))),
             Err(error) if error.starts_with("404") => {
-                let made = client.call(&Call::CreateContainer { may_exist: false }).await;
-                made.map(drop).map_err(FilesError::Wrong)
+                match client.call(&Call::CreateContainer { may_exist: false }).await {
+                    Ok(_) => Ok(()),
+                    // Refused: it was not made.
+                    Err(error) if error.starts_with('4') => Err(FilesError::Wrong(error)),
+                    Err(error) => Err(FilesError::Wrong(self.doubtful(&error).await)),
+                }
             }
             Err(error) => Err(FilesError::Wrong(error)),
         };
         self.count(&client);
         made
+    }
+
+    /// Removes the container of a creation that may have been carried out. Returns what to tell.
+    async fn doubtful(&self, why: &str) -> String {
+        if self.is_named && !self.is_s3 {
+            // Somebody else may have made it, with blobs that a deletion would take along.
+            let name = &self.container;
+            return format!(
+                "{why}; `{name}` may have been made: `blockyard rm --recursive --container` removes it"
+            );
+        }
+        let mut client = self.driver.client();
+        let removed = client.call(&Call::DeleteContainer).await;
+        self.count(&client);
+        match removed {
+            Err(error) if !error.starts_with("404") => format!("{why}; {}", self.left(&error)),
+            Ok(_) | Err(_) => format!("{why}; nothing is left"),
+        }
     }
 
     /// Removes everything that was written, and the container if it was made.

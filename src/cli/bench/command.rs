@@ -1,7 +1,6 @@
 //! Runs `bench`: makes the container, does the workloads, removes everything, also after Ctrl-C.
 
 use std::convert::Infallible;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
@@ -81,7 +80,7 @@ async fn until_told<F: Future<Output = Result<Outcome, CliError>> + Unpin>(
         ran = &mut running => return ran,
         name = signals.next() => name,
     };
-    bed.driver.pace.stop.store(true, Ordering::Relaxed);
+    bed.driver.pace.stop.cancel();
     warn(&format!("{name}: running operations end, and what was written is removed\n"))?;
     tokio::select! {
         biased;

@@ -32,7 +32,8 @@ pub(super) fn steps(args: &BenchArgs, prefix: &str, is_s3: bool) -> Result<Vec<S
     if args.rate.is_some_and(|rate| !(0.001..=1e9).contains(&rate)) {
         return Err(FilesError::Usage("--rate must be from 0.001 to 1e9".to_owned()));
     }
-    args.workload.iter().map(|load| step(*load, args, prefix, is_s3)).collect()
+    let all = args.workload.iter().enumerate();
+    all.map(|(place, load)| step((place, *load), args, prefix, is_s3)).collect()
 }
 
 /// The largest body of all workloads.
@@ -40,7 +41,12 @@ pub(super) fn largest(steps: &[Step]) -> usize {
     steps.iter().map(|step| step.size).max().unwrap_or(0)
 }
 
-fn step(load: Load, args: &BenchArgs, prefix: &str, is_s3: bool) -> Result<Step, FilesError> {
+fn step(
+    (place, load): (usize, Load),
+    args: &BenchArgs,
+    prefix: &str,
+    is_s3: bool,
+) -> Result<Step, FilesError> {
     let wanted = args.size.map(crate::node::config::Size::bytes);
     let bytes = wanted.unwrap_or(if load == Load::Blocks { 8 << 20 } else { 4 << 10 });
     let size = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -60,17 +66,22 @@ fn step(load: Load, args: &BenchArgs, prefix: &str, is_s3: bool) -> Result<Step,
         let name: &'static str = format!("{prefix}{of}").leak();
         Set { name, count, size, order: Order::Counted }
     };
-    // Workloads that only read have the blobs in common.
+    // Workloads that only read have the blobs in common. Each that writes has names of its own.
     let read = || set("read", count);
+    let before = args.workload.iter().take(place).filter(|other| **other == load).count();
+    let own = match before {
+        0 => load.name().to_owned(),
+        before => format!("{}-{}", load.name(), before + 1),
+    };
     let kind = match load {
-        Load::Put => Kind::Put(set("put", 0)),
+        Load::Put => Kind::Put(set(&own, 0)),
         Load::Get => Kind::Get(read()),
         Load::Range => Kind::Range(read(), size / RANGES),
         Load::Head => Kind::Head(read()),
         Load::List => Kind::List(read(), PAGE),
-        Load::Mixed => Kind::Mixed(read(), set("mixed", count)),
-        Load::Blocks => Kind::Blocks(set("blocks", 0), args.blocks),
-        Load::Delete => Kind::Delete(set("delete", 0)),
+        Load::Mixed => Kind::Mixed(read(), set(&own, count)),
+        Load::Blocks => Kind::Blocks(set(&own, 0), args.blocks),
+        Load::Delete => Kind::Delete(set(&own, 0)),
     };
     let ops = args.ops.unwrap_or(count);
     let concurrency = usize::try_from(args.clients).unwrap_or(usize::MAX);
@@ -111,6 +122,32 @@ mod tests {
         assert_eq!(plan[2], ("list".to_owned(), 4 << 10, 1_000));
         let plan = planned("-w mixed,delete --size 1MiB --ops 7 --blobs 20", true).unwrap();
         assert_eq!(plan[1], ("delete".to_owned(), 1 << 20, 7));
+    }
+
+    #[test]
+    fn each_workload_that_writes_has_names_of_its_own() {
+        let words = ["bench", "-w", "put,put,get,mixed,mixed,blocks,delete,put,delete"];
+        let args = Line::try_parse_from(words).unwrap().args;
+        let mut names = Vec::new();
+        for step in steps(&args, "p/", false).unwrap() {
+            match step.workload.kind {
+                Kind::Put(set) | Kind::Blocks(set, _) | Kind::Delete(set) | Kind::Mixed(_, set) => {
+                    names.push(set.name);
+                }
+                Kind::Get(set) => assert_eq!(set.name, "p/read"),
+                kind @ (Kind::PutSigned(_)
+                | Kind::Range(..)
+                | Kind::Head(_)
+                | Kind::List(..)
+                | Kind::Pages(..)
+                | Kind::Idle
+                | Kind::Audit(_)
+                | Kind::Churn
+                | Kind::Ready(_)) => panic!("{kind:?}"),
+            }
+        }
+        let wanted = ["put", "put-2", "mixed", "mixed-2", "blocks", "delete", "put-3", "delete-2"];
+        assert_eq!(names, wanted.map(|name| format!("p/{name}")));
     }
 
     #[test]

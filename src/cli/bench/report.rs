@@ -58,10 +58,11 @@ impl Figures {
     /// Its lines.
     pub(super) fn shown(&self, style: Style) -> String {
         match style {
-            Style::Json => json(self),
+            Style::Json => output::json_line(self),
             Style::Terminal | Style::Plain => {
                 let mut text = row(style, &self.cells());
                 for (reason, count) in &self.achieved.failures {
+                    let reason = output::shown(reason);
                     text += &match style {
                         Style::Terminal => format!("  {count} x {reason}\n"),
                         Style::Json | Style::Plain => format!("\t{count}\t{reason}\n"),
@@ -105,17 +106,13 @@ pub(super) fn head(style: Style) -> String {
 /// What was removed: only for programs, since people hear of what is left.
 pub(super) fn removed(style: Style, removed: &Removed) -> String {
     match style {
-        Style::Json => json(removed),
+        Style::Json => output::json_line(removed),
         Style::Terminal | Style::Plain => String::new(),
     }
 }
 
 fn row(style: Style, cells: &[String]) -> String {
     output::row(style == Style::Terminal, &WIDTHS, cells)
-}
-
-fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_default() + "\n"
 }
 
 #[cfg(test)]
@@ -154,6 +151,10 @@ mod tests {
         let plain = figures().shown(Style::Plain);
         assert!(plain.starts_with("put\t1MiB\t2\t1\t1\t1.0\t1.00\t"), "{plain}");
         assert!(plain.ends_with("\t1\t503 Service Unavailable (ServerBusy)\n"), "{plain}");
+        let mut hostile = figures();
+        hostile.achieved.failures = [("500 \u{1b}[2J\u{9b}".to_owned(), 1)].into();
+        let told = [Style::Json, Style::Terminal, Style::Plain].map(|style| hostile.shown(style));
+        assert!(told.iter().all(|told| !told.contains(['\u{1b}', '\u{9b}'])), "{told:?}");
         let shown = figures().shown(Style::Terminal);
         let lines: Vec<&str> = shown.lines().collect();
         let columns = row(Style::Terminal, &COLUMNS.map(str::to_owned));

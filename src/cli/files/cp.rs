@@ -8,7 +8,9 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use serde_json::json;
 
+use crate::cli::output::json_line;
 use crate::cli::output::print;
+use crate::cli::output::shown;
 use crate::cli::output::warn;
 use crate::env::boxed;
 use crate::node::config::Size;
@@ -22,7 +24,6 @@ use super::copying::Options;
 use super::copying::parallel;
 use super::error::FilesError;
 use super::meter::Summary;
-use super::names::shown;
 use super::place::Place;
 use super::place::places;
 use super::plan::Manner;
@@ -171,8 +172,7 @@ async fn one(copying: &Copying, job: &Job, json: bool) {
 fn failed(copying: &Copying, name: &str, why: &str, json: bool) {
     copying.meter.failed(&format!("blockyard: FAILED {}: {}\n", shown(name), shown(why)));
     if json {
-        let line = json!({ "failed_name": name, "why": why });
-        drop(print(&format!("{line}\n")));
+        drop(print(&json_line(&json!({ "failed_name": name, "why": why }))));
     }
 }
 
@@ -188,13 +188,8 @@ fn summary(copying: &Copying, seconds: f64) -> Summary {
 }
 
 fn report(summary: &Summary, json: bool) -> Result<(), FilesError> {
-    let shown = if json {
-        let line = serde_json::to_string(summary).expect("numbers");
-        print(&format!("{line}\n"))
-    } else {
-        warn(&summary.line())
-    };
-    shown.map_err(|error| FilesError::Wrong(error.to_string()))?;
+    let told = if json { print(&json_line(summary)) } else { warn(&summary.line()) };
+    told.map_err(|error| FilesError::Wrong(error.to_string()))?;
     if summary.failed == 0 {
         return Ok(());
     }

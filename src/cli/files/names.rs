@@ -102,19 +102,6 @@ impl Unfinished {
     }
 }
 
-/// A text from elsewhere, for people. A terminal must not get control characters.
-pub(super) fn shown(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() {
-            plain.extend(character.escape_default());
-        } else {
-            plain.push(character);
-        }
-    }
-    plain
-}
-
 /// The last part of a name.
 pub(super) fn last_part(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or_default()
@@ -163,11 +150,6 @@ mod tests {
         for name in ["a", "null", "com", "com10", ".x", "a b"] {
             assert!(!is_special_on_windows(name), "{name}");
         }
-    }
-
-    #[test]
-    fn control_characters_are_not_shown() {
-        assert_eq!(shown("it's ü\\\u{1b}[2J\n"), "it's ü\\\\u{1b}[2J\\n");
     }
 
     #[test]

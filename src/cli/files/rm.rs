@@ -9,7 +9,9 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use serde_json::json;
 
+use crate::cli::output::json_line;
 use crate::cli::output::print;
+use crate::cli::output::shown;
 use crate::cli::output::warn;
 
 use super::connect::ConnectArgs;
@@ -174,9 +176,9 @@ fn told(args: &RmArgs, counts: &Counts, place: &Remote, deleted: Result<(), Call
             counts.deleted.fetch_add(1, Relaxed);
             if args.json {
                 let key = if args.dry_run { "would_delete" } else { "deleted" };
-                drop(print(&format!("{}\n", json!({ key: url }))));
+                drop(print(&json_line(&json!({ key: url }))));
             } else if args.dry_run {
-                drop(print(&format!("{url}\n")));
+                drop(print(&format!("{}\n", shown(&url))));
             }
         }
         Err(error) => {
@@ -188,7 +190,7 @@ fn told(args: &RmArgs, counts: &Counts, place: &Remote, deleted: Result<(), Call
             drop(warn(&format!("blockyard: FAILED {error}{advice}\n")));
             if args.json {
                 let why = error.to_string();
-                drop(print(&format!("{}\n", json!({ "failed_name": url, "why": why }))));
+                drop(print(&json_line(&json!({ "failed_name": url, "why": why }))));
             }
         }
     }

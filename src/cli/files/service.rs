@@ -24,6 +24,7 @@ use percent_encoding::utf8_percent_encode;
 use crate::auth::MINT_VERSION;
 use crate::auth::SignedRequest;
 use crate::auth::sign;
+use crate::cli::output::shown;
 use crate::env::Env;
 use crate::env::OsClock;
 use crate::env::OsRand;
@@ -37,7 +38,6 @@ use super::error::CallError;
 use super::error::FilesError;
 use super::http::Answer;
 use super::http::Http;
-use super::names::shown;
 
 /// The first pause before a request is sent again. It doubles each time.
 const PAUSE: Duration = Duration::from_millis(400);
@@ -247,7 +247,7 @@ fn refused(ask: &Ask<'_>, answer: &Answer) -> CallError {
     let told = answers::refusal(&answer.body).unwrap_or_default();
     let code = match answer.header("x-ms-error-code") {
         "" => shown(&told.code),
-        code => code.to_owned(),
+        code => shown(code),
     };
     let (status, message) = (Some(answer.status.as_u16()), shown(&told.message));
     CallError { what: ask.what(), status, code, message }

@@ -5,12 +5,12 @@ use std::io::IsTerminal;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::cli::output::json_line;
+use crate::cli::output::shown;
 use crate::node::config::Size;
 use crate::protocol::azure::answers::ListedBlob;
 use crate::protocol::azure::answers::ListedContainer;
 use crate::types::Timestamp;
-
-use super::names;
 
 /// How lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +25,8 @@ pub(in crate::cli) enum Style {
 
 impl Style {
     /// The style of standard output.
-    pub(in crate::cli) fn of(json: bool) -> Self {
-        match json {
+    pub(in crate::cli) fn of(as_json: bool) -> Self {
+        match as_json {
             true => Self::Json,
             false if std::io::stdout().is_terminal() => Self::Terminal,
             false => Self::Plain,
@@ -38,35 +38,37 @@ impl Style {
 pub(super) fn container(style: Style, container: &ListedContainer) -> String {
     let ListedContainer { name, modified } = container;
     match style {
-        Style::Json => line(&json!({ "container": name, "modified": iso(*modified) })),
-        Style::Terminal => format!("{:>9}  {}  \x1b[34m{name}\x1b[0m\n", "", short(*modified)),
+        Style::Json => json_line(&json!({ "container": name, "modified": iso(*modified) })),
+        Style::Terminal => {
+            format!("{:>9}  {}  \x1b[34m{}\x1b[0m\n", "", short(*modified), shown(name))
+        }
         Style::Plain => {
-            format!("\t{}\t{}\n", iso(*modified).unwrap_or_default(), names::shown(name))
+            format!("\t{}\t{}\n", iso(*modified).unwrap_or_default(), shown(name))
         }
     }
 }
 
 /// The line of a folder.
 pub(super) fn folder(style: Style, name: &str, below: &str) -> String {
-    let shown = names::shown(name.strip_prefix(below).unwrap_or(name));
+    let name_shown = shown(name.strip_prefix(below).unwrap_or(name));
     match style {
-        Style::Json => line(&json!({ "folder": name })),
-        Style::Terminal => format!("{:>9}  {:19}  \x1b[34m{shown}\x1b[0m\n", "", ""),
-        Style::Plain => format!("\t\t{shown}\n"),
+        Style::Json => json_line(&json!({ "folder": name })),
+        Style::Terminal => format!("{:>9}  {:19}  \x1b[34m{name_shown}\x1b[0m\n", "", ""),
+        Style::Plain => format!("\t\t{name_shown}\n"),
     }
 }
 
 /// The line of a blob. People see what is behind `below` of its name.
 pub(super) fn blob(style: Style, blob: &ListedBlob, below: &str) -> String {
-    let shown = names::shown(blob.name.strip_prefix(below).unwrap_or(&blob.name));
+    let name_shown = shown(blob.name.strip_prefix(below).unwrap_or(&blob.name));
     match style {
-        Style::Json => line(&object(blob)),
+        Style::Json => json_line(&object(blob)),
         Style::Terminal => {
             let size = Size::new(blob.size).rounded();
-            format!("{size:>9}  {}  {shown}\n", short(blob.modified))
+            format!("{size:>9}  {}  {name_shown}\n", short(blob.modified))
         }
         Style::Plain => {
-            format!("{}\t{}\t{shown}\n", blob.size, iso(blob.modified).unwrap_or_default())
+            format!("{}\t{}\t{name_shown}\n", blob.size, iso(blob.modified).unwrap_or_default())
         }
     }
 }
@@ -83,10 +85,6 @@ pub(super) fn object(blob: &ListedBlob) -> Value {
         "type": blob.kind,
         "tier": Some(&blob.tier).filter(|tier| !tier.is_empty()),
     })
-}
-
-fn line(value: &Value) -> String {
-    format!("{value}\n")
 }
 
 /// A time in ISO 8601, without a fraction.

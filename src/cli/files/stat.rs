@@ -8,7 +8,9 @@ use http::HeaderMap;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::cli::output::json_line;
 use crate::cli::output::print;
+use crate::cli::output::shown;
 
 use super::blobs::facts;
 use super::blobs::metadata;
@@ -16,7 +18,6 @@ use super::connect::ConnectArgs;
 use super::connect::Login;
 use super::error::FilesError;
 use super::http::Answer;
-use super::names::shown;
 use super::place::Remote;
 use super::place::places;
 use super::service::Service;
@@ -78,7 +79,7 @@ pub(in crate::cli) async fn stat(args: &StatArgs) -> Result<(), FilesError> {
             let tags: BTreeMap<String, String> = service.tags(&place).await?.into_iter().collect();
             value["tags"] = json!(tags);
         }
-        let text = if args.json { format!("{value}\n") } else { lines(&value) };
+        let text = if args.json { json_line(&value) } else { lines(&value) };
         print(&text).map_err(|error| FilesError::Wrong(error.to_string()))?;
     }
     Ok(())
@@ -141,7 +142,7 @@ fn lines(value: &Value) -> String {
 
 fn line(name: &str, value: &Value) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    format!("{:24} {}\n", format!("{name}:"), shown(&text))
+    format!("{:24} {}\n", shown(name) + ":", shown(&text))
 }
 
 #[cfg(test)]
@@ -172,12 +173,13 @@ mod tests {
     fn lines_name_each_value_once_and_hold_no_control_characters() {
         let value = json!({
             "name": "a\u{1b}", "size": 7, "tier": null,
-            "metadata": { "owner": "me" }, "properties": { "lease-state": "available" },
+            "metadata": { "owner": "me" }, "tags": { "k\u{9b}": "v\u{202e}" }, "properties": { "lease-state": "available" },
         });
         let text = lines(&value);
         assert!(text.contains("name:                    a\\u{1b}\n"), "{text}");
         assert!(text.contains("metadata owner:          me\n"), "{text}");
         assert!(text.contains("lease-state:             available\n"), "{text}");
+        assert!(text.contains("tags k\\u{9b}:            v\\u{202e}\n"), "{text}");
         assert!(!text.contains("tier"), "{text}");
     }
 }

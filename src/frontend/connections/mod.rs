@@ -34,11 +34,11 @@ use crate::env::Clock;
 use crate::frontend::metrics::ConnectionMetrics;
 
 use activity::Activity;
-use peer::PeerKey;
 use table::Decision;
 use table::Id;
 use table::Table;
 
+pub(crate) use peer::PeerKey;
 pub(crate) use table::Limits;
 
 /// How often one connection reports that its requests are authenticated.

@@ -5,14 +5,14 @@ use std::net::IpAddr;
 /// One peer: an IPv4 address, or an IPv6 network of 64 bits. A client that has one address of such
 /// a network usually has all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum PeerKey {
+pub(crate) enum PeerKey {
     V4(u32),
     V6([u16; 4]),
 }
 
 impl PeerKey {
     /// The peer at an address.
-    pub(super) fn of(address: IpAddr) -> Self {
+    pub(crate) fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(ip) => Self::V4(ip.to_bits()),
             IpAddr::V6(ip) => {

@@ -13,6 +13,8 @@ use opentelemetry_sdk::trace::SpanExporter as _;
 use thiserror::Error;
 use tokio::sync::mpsc;
 
+use super::answer::LastAnswer;
+use super::answer::Remark;
 use super::metrics::Metrics;
 use super::post::Post;
 use super::span::Ended;
@@ -44,8 +46,12 @@ struct Exporter {
     ended: mpsc::Receiver<Ended>,
     metrics: Metrics,
     env: Env,
+    /// What the collector answered to the last batch.
+    answer: LastAnswer,
     /// Whether the last batch was taken. A change is logged.
     works: bool,
+    /// Whether the collector remarked on the last batch that it took. A first remark is logged.
+    remarks: bool,
 }
 
 /// Starts the task. It ends when the node stops, after one more batch.
@@ -55,7 +61,8 @@ pub(super) fn start(
     env: &Env,
     (ended, metrics): (mpsc::Receiver<Ended>, Metrics),
 ) -> Result<(), ExportError> {
-    let post = Post { client: client.clone(), tasks: env.tasks.clone() };
+    let answer = LastAnswer::default();
+    let post = Post { client: client.clone(), tasks: env.tasks.clone(), answer: answer.clone() };
     let url = format!("{}{TRACES}", endpoint.trim_end_matches('/'));
     // A batch that fails is dropped: the crate would wait on the thread, and the next ones with it.
     let built = SpanExporter::builder()
@@ -67,7 +74,8 @@ pub(super) fn start(
         .build();
     let mut inner = built.map_err(|error| ExportError(error.to_string()))?;
     inner.set_resource(&resource());
-    let exporter = Exporter { inner, ended, metrics, env: env.clone(), works: true };
+    let (works, remarks) = (true, false);
+    let exporter = Exporter { inner, ended, metrics, env: env.clone(), answer, works, remarks };
     drop(env.tasks.spawn("spans", exporter.run()));
     Ok(())
 }
@@ -134,6 +142,7 @@ impl Exporter {
             return;
         }
         let count = batch.len() as u64;
+        drop(self.answer.take());
         let batch: Vec<SpanData> = batch.into_iter().map(Ended::into_data).collect();
         let exported = tokio::select! {
             biased;
@@ -142,24 +151,41 @@ impl Exporter {
                 Err(format!("no answer within {} s", patience.as_secs()))
             }
         };
-        let worked = self.works;
+        let (worked, answer) = (self.works, self.answer.take());
         self.works = exported.is_ok();
         match exported {
             Ok(()) => {
-                self.metrics.sent.inc_by(count);
                 if !worked {
                     tracing::info!("the collector takes spans again");
                 }
+                self.taken(count, answer.and_then(|answer| answer.remark()));
             }
             Err(reason) => {
                 self.metrics.not_taken.inc_by(count);
                 if worked {
+                    let answer = answer.map(|answer| answer.shown());
                     tracing::warn!(
                         reason,
+                        answer = %answer.as_deref().unwrap_or("none"),
                         "the collector does not take spans; they are dropped and counted"
                     );
                 }
             }
+        }
+    }
+
+    /// Counts a batch that was taken, perhaps not whole.
+    fn taken(&mut self, count: u64, remark: Option<Remark>) {
+        let rejected = remark.as_ref().map_or(0, |remark| remark.rejected.min(count));
+        self.metrics.sent.inc_by(count - rejected);
+        self.metrics.rejected.inc_by(rejected);
+        let remarked = std::mem::replace(&mut self.remarks, remark.is_some());
+        if let Some(Remark { message, .. }) = remark.filter(|_| !remarked) {
+            tracing::warn!(
+                rejected,
+                %message,
+                "the collector remarks on a batch of spans; rejected spans are counted"
+            );
         }
     }
 }

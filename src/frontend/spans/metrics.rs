@@ -8,7 +8,7 @@ use prometheus_client::registry::Registry;
 /// Why spans were dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct DropLabels {
-    /// `queue_full`, or `not_taken` by the collector.
+    /// `queue_full`, `not_taken` by the collector, or `rejected` from a batch that it took.
     reason: &'static str,
 }
 
@@ -18,6 +18,7 @@ pub(super) struct Metrics {
     pub(super) sent: Counter,
     pub(super) queue_full: Counter,
     pub(super) not_taken: Counter,
+    pub(super) rejected: Counter,
 }
 
 impl Metrics {
@@ -27,6 +28,6 @@ impl Metrics {
         registry.register("spans_dropped", "Spans that no collector got", dropped.clone());
         let counter = |reason| dropped.get_or_create(&DropLabels { reason }).clone();
         let (queue_full, not_taken) = (counter("queue_full"), counter("not_taken"));
-        Self { sent, queue_full, not_taken }
+        Self { sent, queue_full, not_taken, rejected: counter("rejected") }
     }
 }

@@ -3,13 +3,14 @@
 //! Main path: `recording.rs` begins the span of a request that is sampled (`sampling.rs`), and ends
 //! it when the answer is sent. `exporter.rs` takes ended spans from a bounded queue and sends them
 //! in batches: OpenTelemetry's crates encode them (`span.rs`), the front end's HTTP client sends
-//! them (`post.rs`).
+//! them (`post.rs`), and `answer.rs` reads what the collector says.
 //!
 //! Invariants: a request never waits for a span: one that finds the queue full is dropped and
 //! counted. While no collector is configured, a request pays one branch for it;
 //! its `traceparent` is read in any case, for log lines. A span has no key,
 //! signature, query, header, body or name of a blob.
 
+mod answer;
 mod exporter;
 mod metrics;
 mod post;
@@ -18,6 +19,7 @@ mod sampling;
 mod span;
 
 pub use exporter::ExportError;
+pub(in crate::frontend) use recording::Begun;
 pub(in crate::frontend) use recording::Recording;
 pub use recording::Spans;
 pub use sampling::Ratio;

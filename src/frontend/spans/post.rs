@@ -10,6 +10,8 @@ use http_body_util::Limited;
 use opentelemetry_http::HttpClient;
 use opentelemetry_http::HttpError;
 
+use super::answer::Answer;
+use super::answer::LastAnswer;
 use crate::env::Tasks;
 use crate::frontend::client::Client;
 use crate::frontend::client::ClientError;
@@ -23,6 +25,8 @@ const ANSWER_BYTES_MAX: usize = 64 << 10;
 pub(super) struct Post {
     pub(super) client: Client,
     pub(super) tasks: Tasks,
+    /// Where answers are kept for the exporter.
+    pub(super) answer: LastAnswer,
 }
 
 #[async_trait]
@@ -36,8 +40,9 @@ impl HttpClient for Post {
             match self.client.send(request, address, &self.tasks).await {
                 Ok(response) => {
                     let (head, body) = response.into_parts();
-                    let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await?;
-                    return Ok(Response::from_parts(head, body.to_bytes()));
+                    let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await?.to_bytes();
+                    self.answer.keep(Answer { status: head.status, body: body.clone() });
+                    return Ok(Response::from_parts(head, body));
                 }
                 Err(error) => refused = error.into(),
             }

@@ -8,6 +8,7 @@ use crate::index::record::AccountRecord;
 use crate::index::record::ScopeRecord;
 use crate::index::record::UserRecord;
 use crate::types::AccountId;
+use crate::types::AccountName;
 use crate::types::AccountType;
 use crate::types::Collation;
 use crate::types::ContainerId;
@@ -59,6 +60,24 @@ pub enum AccountChange {
         /// Whether content under it may be read and written.
         enabled: bool,
     },
+}
+
+/// Makes an account with all that it has, or gives that to the one that has this id. One of another
+/// id is not found: the secrets are not sealed for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetUpAccount {
+    /// The name.
+    pub name: AccountName,
+    /// A fresh id, or that of the account.
+    pub id: AccountId,
+    /// Its shared keys, decoded and sealed for its id.
+    pub keys: Vec<Secret>,
+    /// What its user delegation keys are derived from, sealed for its id.
+    pub delegation_secret: Secret,
+    /// Whether its containers may be opened to everybody.
+    pub anonymous: bool,
+    /// Its kind and SKU.
+    pub account_type: AccountType,
 }
 
 /// A page of all accounts, in name order, as far as this partition reaches.

@@ -48,7 +48,7 @@ mod write;
 mod written;
 
 pub use accessed::NoteRead;
-pub use accounts::{AccountChange, AccountEntry, AccountPage, ListAccounts};
+pub use accounts::{AccountChange, AccountEntry, AccountPage, ListAccounts, SetUpAccount};
 pub use appends::{AppendBlock, AppendedBlock, SealBlob};
 pub use blob_parts::{BlobPartView, BlobPartsView, ReadBlobParts};
 pub use blobs::{

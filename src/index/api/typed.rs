@@ -64,6 +64,7 @@ use crate::index::api::ResealCopy;
 use crate::index::api::RestoreContainer;
 use crate::index::api::SealBlob;
 use crate::index::api::SetTier;
+use crate::index::api::SetUpAccount;
 use crate::index::api::Share;
 use crate::index::api::SharePages;
 use crate::index::api::SharedBlob;
@@ -271,6 +272,7 @@ macro_rules! write_requests {
 }
 
 write_requests! {
+    SetUpAccount => AccountRecord: SetUpAccount, WriteReply::Account(record) => *record;
     CreateContainer => Written: CreateContainer, WriteReply::Written(written) => written;
     UpdateContainer => Written: UpdateContainer, WriteReply::Written(written) => written;
     DeleteContainer => (): DeleteContainer, WriteReply::Done => ();

@@ -111,6 +111,10 @@ fn of(write: &Write) -> usize {
         }
         Write::ExpireStaged { key, .. } | Write::ExpireDeleted { key, .. } => bytes(key.as_bytes()),
         Write::PurgeContainer { from, .. } => bytes(from),
+        Write::SetUpAccount(made) => {
+            let secrets: usize = made.keys.iter().map(secret).sum();
+            text(made.name.as_str()) + list(&made.keys) + secrets + secret(&made.delegation_secret)
+        }
         Write::CreateAccount { name, .. } | Write::DeleteAccount { name, .. } => {
             text(name.as_str())
         }

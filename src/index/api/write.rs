@@ -35,6 +35,7 @@ use crate::index::api::ResealCopy;
 use crate::index::api::RestoreContainer;
 use crate::index::api::SealBlob;
 use crate::index::api::SetTier;
+use crate::index::api::SetUpAccount;
 use crate::index::api::Share;
 use crate::index::api::SharePages;
 use crate::index::api::SharedBlob;
@@ -73,6 +74,8 @@ pub enum Write {
         /// Whether its containers may be opened to everybody.
         anonymous: bool,
     },
+    /// Makes an account with all that it has; answers [`WriteReply::Account`].
+    SetUpAccount(SetUpAccount),
     /// Changes an account; answers [`WriteReply::Account`].
     UpdateAccount {
         /// The name.
@@ -221,6 +224,7 @@ impl Write {
             Self::SnapshotBlob(snapshot) => &mut snapshot.guard,
             Self::UndeleteBlob(undelete) => &mut undelete.guard,
             Self::CreateAccount { .. }
+            | Self::SetUpAccount(_)
             | Self::UpdateAccount { .. }
             | Self::DeleteAccount { .. }
             | Self::CreateContainer(_)
@@ -276,6 +280,7 @@ impl Write {
     pub fn routing_key(&self) -> Bytes {
         match self {
             Self::CreateAccount { name, .. }
+            | Self::SetUpAccount(SetUpAccount { name, .. })
             | Self::UpdateAccount { name, .. }
             | Self::DeleteAccount { name, .. } => RoutingKey::account(name).into_bytes(),
             Self::CreateContainer(c) => RoutingKey::container(c.account, &c.name).into_bytes(),
@@ -332,6 +337,7 @@ impl Write {
     pub fn reach(&self) -> Option<KeyRange> {
         match self {
             Self::CreateAccount { .. }
+            | Self::SetUpAccount(_)
             | Self::UpdateAccount { .. }
             | Self::DeleteAccount { .. }
             | Self::CreateContainer(_)

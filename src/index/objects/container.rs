@@ -17,6 +17,7 @@ use crate::index::api::ListContainers;
 use crate::index::api::PAGE_WEIGHT_MAX;
 use crate::index::api::Refused;
 use crate::index::api::ReopenContainer;
+use crate::index::api::SetUpAccount;
 use crate::index::api::UpdateContainer;
 use crate::index::api::WriteReply;
 use crate::index::api::Written;
@@ -70,6 +71,29 @@ pub(super) async fn create_account(
         return Ok(WriteReply::Account(Box::new(record)));
     }
     let record = AccountRecord::new(id, eval.now, anonymous);
+    let key = RoutingKey::account(name).as_bytes().clone();
+    eval.out.put(Family::Main, key, values::encode_record(&record));
+    Ok(WriteReply::Account(Box::new(record)))
+}
+
+/// Creates an account with all that it has, or gives that to the existing one.
+pub(super) async fn set_up_account(
+    eval: &mut Evaluation<'_>,
+    made: &SetUpAccount,
+) -> Result<WriteReply, Error> {
+    let SetUpAccount { name, id, keys, delegation_secret, anonymous, account_type } = made;
+    let found = account(eval.view, name).await?;
+    let mut record = found.unwrap_or_else(|| AccountRecord::new(*id, eval.now, *anonymous));
+    if record.id != *id {
+        // The secrets are sealed for another account.
+        return Err(Refused::AccountNotFound.into());
+    }
+    record.keys.clone_from(keys);
+    record.delegation_secret = Some(delegation_secret.clone());
+    record.anonymous = *anonymous;
+    if *account_type != record.account_type() {
+        record.change_fields(|fields| fields.account_type = Some(*account_type));
+    }
     let key = RoutingKey::account(name).as_bytes().clone();
     eval.out.put(Family::Main, key, values::encode_record(&record));
     Ok(WriteReply::Account(Box::new(record)))

@@ -65,6 +65,7 @@ impl Machine for Objects {
             Write::CreateAccount { name, id, anonymous } => {
                 container::create_account(eval, name, *id, *anonymous).await
             }
+            Write::SetUpAccount(made) => container::set_up_account(eval, made).await,
             Write::UpdateAccount { name, change } => {
                 container::update_account(eval, name, change).await
             }

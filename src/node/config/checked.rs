@@ -36,6 +36,7 @@ use super::s3::S3Config;
 use super::settings::Settings;
 use super::size::Size;
 use super::switch::Switch;
+use super::tls_source::GivenFiles;
 use super::tls_source::TlsSource;
 use super::unserved::UnservedPort;
 use super::users::UserConfig;
@@ -265,7 +266,7 @@ impl Config {
             blob_domains: lower_all(s.blob_domain.unwrap_or_else(|| vec!["localhost".to_owned()])),
             allow_hosts: lower_all(s.allow_host.unwrap_or_default()),
             https_only: is_on(s.https_only),
-            tls: TlsSource::of(s.tls, s.tls_cert, s.tls_key)?,
+            tls: TlsSource::of(s.tls, GivenFiles { cert: s.tls_cert, key: s.tls_key, pfx: s.pfx })?,
             otlp: OtlpConfig::new(s.otlp_endpoint, s.otlp_sample)?,
             initial_partitions: INITIAL_PARTITIONS
                 .of("initial_partitions", s.initial_partitions)?,

@@ -6,8 +6,8 @@
 //! 3. `accounts.rs` and `account_file.rs`: names and keys of accounts; `identities.rs`: those of
 //!    the configuration; `development.rs`: where those for development are served; `unserved.rs`:
 //!    ports of services that are not served; `oidc.rs`: issuers of bearer tokens; `s3.rs`: S3;
-//!    `listen_address.rs`, `admin_address.rs`, `size.rs`, `switch.rs` and `tls_source.rs`: how
-//!    values are written.
+//!    `listen_address.rs`, `admin_address.rs`, `size.rs`, `switch.rs`, `pfx_file.rs` and
+//!    `tls_source.rs`: how values are written.
 //!
 //! Invariants: nothing behind [`Config`] reads a flag or a variable; an error names the setting
 //! and never shows a key.
@@ -23,6 +23,7 @@ mod identities;
 mod listen_address;
 mod oidc;
 mod otlp;
+mod pfx_file;
 mod s3;
 mod settings;
 mod size;
@@ -49,6 +50,7 @@ pub use listen_address::reachable;
 pub use oidc::OidcConfig;
 pub use oidc::OidcError;
 pub use otlp::OtlpConfig;
+pub use pfx_file::PfxFile;
 pub use s3::S3Config;
 pub use settings::Settings;
 pub use settings::TlsMode;

@@ -14,6 +14,7 @@ use super::admin_address::AdminAddress;
 use super::development::DevelopmentAccount;
 use super::listen_address::ListenAddress;
 use super::oidc::OidcConfig;
+use super::pfx_file::PfxFile;
 use super::size::Size;
 use super::switch::Switch;
 use super::unserved::UnservedPort;
@@ -128,6 +129,10 @@ pub struct Settings {
     #[arg(skip)]
     #[serde(skip)]
     pub unserved: Option<Vec<UnservedPort>>,
+    /// A certificate and its key, of `blockyard azurite`.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub pfx: Option<PfxFile>,
     /// Whether containers of the configured accounts may allow public access; off refuses unsigned
     /// requests, in public containers too [default: unchanged; in a new account off, on with the
     /// development key or of AZURITE_ACCOUNTS]
@@ -315,6 +320,7 @@ impl Settings {
             development_tokens: self.development_tokens.or(below.development_tokens),
             azurite_accounts: self.azurite_accounts.or(below.azurite_accounts),
             unserved: self.unserved.or(below.unserved),
+            pfx: self.pfx.or(below.pfx),
             public_access: self.public_access.or(below.public_access),
             oidc: self.oidc.or(below.oidc),
             blob_domain: self.blob_domain.or(below.blob_domain),

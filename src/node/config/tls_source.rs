@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::error::ConfigError;
+use super::pfx_file::PfxFile;
 use super::settings::TlsMode;
 
 /// Where the certificate comes from.
@@ -19,6 +20,17 @@ pub enum TlsSource {
         /// Its private key.
         key: PathBuf,
     },
+    /// A PFX file.
+    Pfx(PfxFile),
+}
+
+/// The files that are given.
+#[derive(Debug)]
+pub(super) struct GivenFiles {
+    pub(super) cert: Option<PathBuf>,
+    pub(super) key: Option<PathBuf>,
+    /// Counts before the others: only a flag of `blockyard azurite` gives it.
+    pub(super) pfx: Option<PfxFile>,
 }
 
 impl TlsSource {
@@ -26,17 +38,15 @@ impl TlsSource {
     ///
     /// # Errors
     /// [`ConfigError`] for a certificate without its key, and for files in addition to `auto`.
-    pub(super) fn of(
-        mode: Option<TlsMode>,
-        cert: Option<PathBuf>,
-        key: Option<PathBuf>,
-    ) -> Result<Self, ConfigError> {
-        match (mode, cert, key) {
-            (Some(TlsMode::Off), _, _) | (None, None, None) => Ok(Self::Off),
-            (Some(TlsMode::Auto), None, None) => Ok(Self::Auto),
-            (Some(TlsMode::Auto), _, _) => Err(ConfigError::TlsTwice),
-            (None, Some(cert), Some(key)) => Ok(Self::Files { cert, key }),
-            (None, _, _) => Err(ConfigError::TlsHalf),
+    pub(super) fn of(mode: Option<TlsMode>, files: GivenFiles) -> Result<Self, ConfigError> {
+        let GivenFiles { cert, key, pfx } = files;
+        match (mode, pfx, cert, key) {
+            (Some(TlsMode::Off), ..) | (None, None, None, None) => Ok(Self::Off),
+            (Some(TlsMode::Auto), None, None, None) => Ok(Self::Auto),
+            (Some(TlsMode::Auto), ..) => Err(ConfigError::TlsTwice),
+            (None, Some(pfx), _, _) => Ok(Self::Pfx(pfx)),
+            (None, None, Some(cert), Some(key)) => Ok(Self::Files { cert, key }),
+            (None, None, _, _) => Err(ConfigError::TlsHalf),
         }
     }
 }

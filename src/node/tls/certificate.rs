@@ -81,6 +81,10 @@ pub fn certificate(
             let Loaded { tls, files } = CertificateFiles::load(cert, key)?;
             Ok(Some(Certificate { tls, authority: None, files: Some(files) }))
         }
+        TlsSource::Pfx(file) => {
+            let Loaded { tls, files } = CertificateFiles::load_pfx(file)?;
+            Ok(Some(Certificate { tls, authority: None, files: Some(files) }))
+        }
         TlsSource::Auto => {
             let folder = config.data.first().expect("checked: a data directory").join(FOLDER);
             own(&folder, names(config), now).map(Some)

@@ -26,6 +26,14 @@ pub enum CertificateError {
         /// Why.
         error: TlsError,
     },
+    /// A PFX file cannot be used.
+    #[error("{path}: {error}")]
+    Pfx {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: PfxError,
+    },
     /// Only one file of the authority exists.
     #[error(
         "{missing} is missing although {present} is there: restore it, or remove both for a new authority"
@@ -44,4 +52,35 @@ pub enum CertificateError {
         /// Why.
         error: rcgen::Error,
     },
+}
+
+/// Why a PFX file cannot be used.
+#[derive(Debug, Error)]
+pub enum PfxError {
+    /// It cannot be opened with the password.
+    #[error("the password is wrong, or the file is damaged: give its password with --pwd")]
+    Password,
+    /// It is no PFX file.
+    #[error(
+        "it is no PFX file, or is damaged: give one with --cert and --pwd, or PEM files with --cert and --key"
+    )]
+    Damaged,
+    /// It is encrypted or protected in a way that is not known.
+    #[error(
+        "it uses an algorithm that is not read: export it again with `openssl pkcs12 -export`, without -pbmac1_pbkdf2"
+    )]
+    Algorithm,
+    /// It has no private key.
+    #[error(
+        "it has no private key: export it again with the key (`openssl pkcs12 -export -inkey KEY.pem`)"
+    )]
+    NoKey,
+    /// It has no certificate.
+    #[error(
+        "it has no certificate: export it again with the certificate (`openssl pkcs12 -export -in CERT.pem`)"
+    )]
+    NoCertificate,
+    /// Certificate and key do not match, or are of an unsupported kind.
+    #[error("{0}; export it again with the key that belongs to the certificate")]
+    Refused(TlsError),
 }

@@ -14,8 +14,10 @@ use tokio_util::sync::CancellationToken;
 use crate::env::Env;
 use crate::env::FileVersion;
 use crate::frontend::Tls;
+use crate::node::config::PfxFile;
 
 use super::error::CertificateError;
+use super::pfx;
 
 /// The interval between two polls.
 const POLL_EVERY: Duration = Duration::from_secs(5);
@@ -34,11 +36,19 @@ pub(super) struct Loaded {
     pub(super) files: CertificateFiles,
 }
 
+/// Where a certificate and its key are.
+#[derive(Clone, Debug)]
+enum Place {
+    /// In two PEM files.
+    Pem { cert: PathBuf, key: PathBuf },
+    /// In one file.
+    Pfx(PfxFile),
+}
+
 /// The files of a certificate, and the versions that were last read.
 #[derive(Clone, Debug)]
 pub struct CertificateFiles {
-    cert: PathBuf,
-    key: PathBuf,
+    place: Place,
     seen: Stamps,
 }
 
@@ -59,24 +69,30 @@ impl CertificateFiles {
     /// # Errors
     /// [`CertificateError`].
     pub(super) fn load(cert: &Path, key: &Path) -> Result<Loaded, CertificateError> {
-        // Taken first: a file that is replaced during the read is read again at the first poll.
-        let mut files =
-            Self { cert: cert.to_owned(), key: key.to_owned(), seen: Stamps::default() };
-        files.seen = files.stamps();
-        Ok(Loaded { tls: from_files(cert, key)?, files })
+        Self::load_from(Place::Pem { cert: cert.to_owned(), key: key.to_owned() })
     }
 
-    fn stamps(&self) -> Stamps {
-        Stamps { cert: stamp(&self.cert), key: stamp(&self.key) }
+    /// The same for a PFX file.
+    ///
+    /// # Errors
+    /// [`CertificateError`].
+    pub(super) fn load_pfx(file: &PfxFile) -> Result<Loaded, CertificateError> {
+        Self::load_from(Place::Pfx(file.clone()))
+    }
+
+    fn load_from(place: Place) -> Result<Loaded, CertificateError> {
+        // Taken first: a file that is replaced during the read is read again at the first poll.
+        let seen = place.stamps();
+        Ok(Loaded { tls: place.read()?, files: Self { place, seen } })
     }
 
     fn poll(&mut self) -> Found {
-        let stamps = self.stamps();
+        let stamps = self.place.stamps();
         if stamps == self.seen {
             return Found::Nothing;
         }
-        let read = from_files(&self.cert, &self.key);
-        if self.stamps() != stamps {
+        let read = self.place.read();
+        if self.place.stamps() != stamps {
             // Perhaps only half of the pair was replaced yet. The next poll finds both.
             return Found::Nothing;
         }
@@ -125,7 +141,7 @@ impl CertificateFiles {
                 Found::Nothing => {}
                 Found::Pair(new) => {
                     tls.replace(&new);
-                    tracing::info!(path = %self.cert.display(), "the certificate was replaced");
+                    tracing::info!(path = %self.place.path().display(), "the certificate was replaced");
                 }
                 Found::Useless(error) => {
                     tracing::warn!(
@@ -135,6 +151,30 @@ impl CertificateFiles {
                     );
                 }
             }
+        }
+    }
+}
+
+impl Place {
+    fn stamps(&self) -> Stamps {
+        match self {
+            Self::Pem { cert, key } => Stamps { cert: stamp(cert), key: stamp(key) },
+            Self::Pfx(file) => Stamps { cert: stamp(&file.path), key: None },
+        }
+    }
+
+    /// The file of the certificate.
+    fn path(&self) -> &Path {
+        match self {
+            Self::Pem { cert, .. } => cert,
+            Self::Pfx(file) => &file.path,
+        }
+    }
+
+    fn read(&self) -> Result<Tls, CertificateError> {
+        match self {
+            Self::Pem { cert, key } => from_files(cert, key),
+            Self::Pfx(file) => pfx::read(file),
         }
     }
 }
@@ -168,6 +208,7 @@ mod tests {
     use rcgen::KeyPair;
     use rcgen::date_time_ymd;
     use rcgen::generate_simple_self_signed;
+    use zeroize::Zeroizing;
 
     use super::*;
     use crate::env::SeededRand;
@@ -205,6 +246,26 @@ mod tests {
         assert!(matches!(files.poll(), Found::Useless(_)));
         put(&key, &second.1);
         assert!(matches!(files.poll(), Found::Pair(_)));
+    }
+
+    #[test]
+    fn pfx_file_that_is_replaced_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.pfx");
+        let put = |bytes: &[u8]| {
+            let new = path.with_extension("new");
+            std::fs::write(&new, bytes).unwrap();
+            std::fs::rename(&new, &path).unwrap();
+        };
+        put(&pfx::tests::new_file());
+        let password = Zeroizing::new("secret".to_owned());
+        let file = PfxFile { path: path.clone(), password };
+        let Loaded { mut files, .. } = CertificateFiles::load_pfx(&file).unwrap();
+        assert!(matches!(files.poll(), Found::Nothing));
+        put(&pfx::tests::new_file());
+        assert!(matches!(files.poll(), Found::Pair(_)));
+        put(b"nothing");
+        assert!(matches!(files.poll(), Found::Useless(_)), "the old one stays");
     }
 
     /// A pair that ends in a year.

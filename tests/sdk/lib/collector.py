@@ -70,10 +70,10 @@ def span_of(data):
 
 
 class Collector:
-    """Listens at a port of its own while its block runs. `spans` has what came, `resources` what sent it."""
+    """Listens at a port of its own while its block runs. `spans` has what came, `resources` what sent it; `answer` is the body of answers."""
 
     def __init__(self):
-        self.spans, self.resources, self.paths, self.status, self.pause = [], [], set(), 200, 0
+        self.spans, self.resources, self.paths, self.status, self.pause, self.answer = [], [], set(), 200, 0, b""
         made = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -88,8 +88,9 @@ class Collector:
                     made.take(body)
                 self.send_response(made.status)
                 self.send_header("Content-Type", "application/x-protobuf")
-                self.send_header("Content-Length", "0")
+                self.send_header("Content-Length", str(len(made.answer)))
                 self.end_headers()
+                self.wfile.write(made.answer)
 
             def log_message(self, *_):
                 """Nothing."""

@@ -1,6 +1,23 @@
 //! Commands about accounts, their keys and roles.
 
 use super::*;
+use crate::admin::account_store::NamedType;
+use crate::admin::account_store::NewAccount;
+use crate::types::Sku;
+
+#[tokio::test]
+async fn an_account_is_made_in_one_commit() {
+    let served = serve();
+    let (store, index) = accounts_on(&served.env).await;
+    let before = index.writes.load(Ordering::Relaxed);
+    let account_type = NamedType { sku: Some(Sku::PremiumLrs), kind: None };
+    let new = NewAccount { anonymous: true, account_type, ..NewAccount::default() };
+    let made = store.create("fresh", new).await.unwrap();
+    assert_eq!(index.writes.load(Ordering::Relaxed) - before, 1, "a crash leaves no half of it");
+    let shown = store.show("fresh", true).await.unwrap();
+    assert_eq!((shown.sku.as_str(), shown.anonymous, &shown), ("Premium_LRS", true, &made));
+    served.env.tasks.shutdown().await;
+}
 
 #[tokio::test]
 async fn accounts_are_made_shown_rotated_and_deleted() {

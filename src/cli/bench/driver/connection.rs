@@ -36,7 +36,7 @@ pub async fn run(mut client: Client, shared: Rc<Shared>, place: usize) -> Result
                 break;
             }
             if begun < due {
-                clock.sleep(due - begun).await;
+                shared.pace.rest(clock.as_ref(), due - begun).await;
                 // The delay of a late timer is not counted; a late answer is.
                 begun = clock.monotonic();
             } else {
@@ -63,7 +63,7 @@ pub async fn run(mut client: Client, shared: Rc<Shared>, place: usize) -> Result
                 if shared.tally.borrow().errors <= 3 {
                     (shared.tell)(&format!("operation {number} failed: {error}"));
                 }
-                clock.sleep(REST).await;
+                shared.pace.rest(clock.as_ref(), REST).await;
             }
         }
     }

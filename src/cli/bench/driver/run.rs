@@ -5,7 +5,6 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 
@@ -145,7 +144,7 @@ impl Driver {
                 concurrency: PREPARERS,
                 unit: Unit::Op,
             };
-            let pace = Pace::counted(Arc::clone(&self.pace.stop));
+            let pace = Pace::counted(self.pace.stop.clone());
             let tally = self.spread(put, had, pace).await?;
             let Prepared { blobs, requests } = self.prepared.get();
             let (blobs, requests) = (blobs + tally.ops, requests + tally.requests);

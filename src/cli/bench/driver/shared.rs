@@ -4,10 +4,11 @@ use std::cell::Cell;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::env::Clock;
 
 use super::data::Pool;
 use super::tally::Tally;
@@ -24,8 +25,8 @@ pub struct Pace {
     pub time: Option<Duration>,
     /// It does not end after its number of operations.
     pub endless: bool,
-    /// It ends when this becomes true.
-    pub stop: Arc<AtomicBool>,
+    /// It ends when this is cancelled.
+    pub stop: CancellationToken,
     /// Operations that begin per second over all connections, even if earlier ones have not ended.
     pub rate: Option<f64>,
     /// Whether figures are kept for each second.
@@ -58,7 +59,7 @@ pub struct Shared {
 impl Pace {
     /// A number of operations, each begun when the last one was answered.
     #[must_use]
-    pub fn counted(stop: Arc<AtomicBool>) -> Self {
+    pub fn counted(stop: CancellationToken) -> Self {
         Self { stop, ..Self::default() }
     }
 
@@ -70,7 +71,16 @@ impl Pace {
     /// Whether it was told to end.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.is_cancelled()
+    }
+
+    /// Waits for this time, or until the workload is told to end.
+    pub(super) async fn rest(&self, clock: &dyn Clock, time: Duration) {
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => {}
+            () = clock.sleep(time) => {}
+        }
     }
 }
 
@@ -98,5 +108,26 @@ impl Shared {
         let round = Duration::from_secs_f64(self.workload.concurrency as f64 / self.pace.rate?);
         let offset = round.mul_f64(place as f64 / self.workload.concurrency as f64);
         Some(self.begun + offset + round * turn)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::SimClock;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_told_to_end_rests_no_longer() {
+        let (clock, pace) = (SimClock::new(), Pace::default());
+        let seconds = Duration::from_secs;
+        pace.rest(&clock, seconds(3)).await;
+        assert_eq!(clock.monotonic(), seconds(3));
+        let told = async {
+            clock.sleep(seconds(1)).await;
+            pace.stop.cancel();
+        };
+        tokio::join!(pace.rest(&clock, seconds(1_000)), told);
+        assert_eq!(clock.monotonic(), seconds(4));
+        assert!(pace.is_stopped());
     }
 }

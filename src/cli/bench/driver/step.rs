@@ -115,20 +115,33 @@ async fn mixed(
             client.call(&Call::Head { name: drawn(read, number) }).await?;
             0
         }
-        75..90 => {
-            let fresh = written.count + number;
-            client.call(&put(shared, written, fresh)).await?;
-            shared.deletable.borrow_mut().push_back(fresh);
-            written.size
-        }
+        75..90 => write(client, shared, written, number).await?,
         _ => {
             let oldest = shared.deletable.borrow_mut().pop_front();
-            let oldest = oldest.ok_or("nothing left to delete")?;
-            client.call(&Call::Delete { name: name(written, oldest) }).await?;
-            0
+            match oldest {
+                Some(oldest) => {
+                    client.call(&Call::Delete { name: name(written, oldest) }).await?;
+                    0
+                }
+                // All that were there are deleted: others must be written first.
+                None => write(client, shared, written, number).await?,
+            }
         }
     };
     Ok(Worth { bytes: bytes as u64, ..Worth::ONE })
+}
+
+/// Writes a new blob of `mixed`, which may be deleted then. Returns its bytes.
+async fn write(
+    client: &mut Client,
+    shared: &Shared,
+    written: Set,
+    number: u64,
+) -> Result<usize, String> {
+    let fresh = written.count + number;
+    client.call(&put(shared, written, fresh)).await?;
+    shared.deletable.borrow_mut().push_back(fresh);
+    Ok(written.size)
 }
 
 async fn blocks(

@@ -124,6 +124,15 @@ impl Target {
         status.is_success() || is_made && status == StatusCode::CONFLICT
     }
 
+    /// Whether the server refuses `call` for a blob that does not exist. S3 deletes it with
+    /// success.
+    pub fn misses(&self, call: &Call) -> bool {
+        match self.dialect {
+            Dialect::Azure(_) | Dialect::Signed(_) => true,
+            Dialect::S3(_) => !matches!(call, Call::Delete { .. }),
+        }
+    }
+
     /// Number of names in a page, and the marker of the next page if there is one.
     pub fn page(&self, xml: &[u8]) -> (usize, Option<String>) {
         let (entry, marker) = match self.dialect {
@@ -178,4 +187,27 @@ fn encode(value: &str) -> String {
     const KEPT: percent_encoding::AsciiSet =
         percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
     percent_encoding::utf8_percent_encode(value, &KEPT).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::bench::driver::signing::sigv4::SigV4;
+
+    #[test]
+    fn only_s3_deletes_what_is_not_there() {
+        let key = || String::new();
+        let s3 = SigV4 { access_key: key(), secret: key(), token: None, region: key() };
+        let (name, expect) = (String::new(), Bytes::new());
+        let (delete, head) =
+            (Call::Delete { name: name.clone() }, Call::Head { name: name.clone() });
+        let get = Call::Get { name, from: None, expect };
+        for (dialect, deleted) in [(Dialect::S3(s3), false), (Dialect::Signed(None), true)] {
+            let target = Target::new("h", "", "c", dialect);
+            assert_eq!(
+                [&delete, &head, &get].map(|call| target.misses(call)),
+                [deleted, true, true]
+            );
+        }
+    }
 }

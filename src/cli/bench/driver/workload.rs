@@ -46,6 +46,7 @@ pub enum Kind {
     /// The same, of a set that an earlier run has written.
     Pages(Set, u32),
     /// 45 % reads and 30 % properties of the first set, 15 % writes and 10 % deletes of the second.
+    /// It writes in place of a delete while nothing is left to delete.
     Mixed(Set, Set),
     /// Stages this many blocks of the set's size as a new blob of the set and commits it.
     Blocks(Set, u32),

@@ -263,6 +263,31 @@ fn an_account_has_the_type_that_it_was_given() {
 }
 
 #[test]
+fn an_account_is_made_with_all_that_it_has_in_one_write() {
+    let mut p = partition();
+    let name = AccountName::new("abc").unwrap();
+    let account_type = AccountType::new(Sku::PremiumLrs, AccountKind::StorageV2).unwrap();
+    let of = |id, key: &str| SetUpAccount {
+        name: name.clone(),
+        id: AccountId::new(id),
+        keys: vec![Secret::Plain(Bytes::copy_from_slice(key.as_bytes()))],
+        delegation_secret: Secret::Plain(Bytes::from_static(b"delegation")),
+        anonymous: true,
+        account_type,
+    };
+    let set_up = |id, key| Write::SetUpAccount(of(id, key));
+    let WriteReply::Account(made) = p.must(&set_up(1, "one")) else { panic!("no account") };
+    let SetUpAccount { keys, delegation_secret, .. } = of(1, "one");
+    assert_eq!((made.id, made.keys.clone(), made.anonymous), (AccountId::new(1), keys, true));
+    assert_eq!(made.delegation_secret, Some(delegation_secret));
+    assert_eq!(made.account_type(), account_type);
+    let other = p.write(&set_up(2, "two")).unwrap_err();
+    assert_eq!(other, Error::Refused(Refused::AccountNotFound), "sealed for another id");
+    let WriteReply::Account(again) = p.must(&set_up(1, "two")) else { panic!("no account") };
+    assert_eq!((again.created, again.keys), (made.created, of(1, "two").keys), "it keeps its row");
+}
+
+#[test]
 fn versions_of_an_account_are_never_unset() {
     let mut p = partition();
     let name = AccountName::new("abc").unwrap();

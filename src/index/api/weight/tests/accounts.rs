@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::index::api::RestoreContainer;
+use crate::index::api::SetUpAccount;
 use crate::index::record::{ScopeRecord, StoredPolicy, UserKey, UserRecord};
 
 fn user() -> UserRecord {
@@ -16,6 +17,21 @@ fn user() -> UserRecord {
         canonical: long(),
         created: Timestamp::ZERO,
         keys: vec![key],
+    }
+}
+
+fn new_scope() -> ScopeRecord {
+    ScopeRecord { name: long(), created: Timestamp::ZERO, enabled: true, key: secret() }
+}
+
+fn new_account() -> SetUpAccount {
+    SetUpAccount {
+        name: account(),
+        id: AccountId::new(1),
+        keys: vec![secret(), secret()],
+        delegation_secret: secret(),
+        anonymous: false,
+        account_type: AccountType::default(),
     }
 }
 
@@ -66,8 +82,6 @@ pub(super) fn of_accounts() -> Vec<(Write, usize)> {
         ..ServicePropertiesChange::default()
     };
     let changed = |change| Write::UpdateAccount { name: account(), change };
-    let scope =
-        ScopeRecord { name: long(), created: Timestamp::ZERO, enabled: true, key: secret() };
     let role = RoleAssignment {
         issuer: long(),
         kind: PrincipalKind::Group,
@@ -77,6 +91,7 @@ pub(super) fn of_accounts() -> Vec<(Write, usize)> {
     };
     vec![
         (Write::CreateAccount { name: account(), id, anonymous: false }, 24),
+        (Write::SetUpAccount(new_account()), 24 + 3 * LONG),
         (changed(AccountChange::Keys(vec![secret(), secret()])), 2 * LONG),
         (changed(AccountChange::DelegationSecret(secret())), LONG),
         (changed(AccountChange::Reseal(vec![(secret(), secret())])), 2 * LONG),
@@ -84,7 +99,7 @@ pub(super) fn of_accounts() -> Vec<(Write, usize)> {
         (changed(AccountChange::Assign(role)), 2 * LONG + 63),
         (changed(AccountChange::PutUser(Box::new(user()))), 3 * LONG + 64 + 128),
         (changed(AccountChange::RemoveUser(user().name)), 64),
-        (changed(AccountChange::AddScope(Box::new(scope))), 2 * LONG),
+        (changed(AccountChange::AddScope(Box::new(new_scope()))), 2 * LONG),
         (changed(AccountChange::SwitchScope { name: long(), enabled: true }), LONG),
         (Write::DeleteAccount { name: account(), id }, 24),
         (Write::CreateContainer(create), 4 * LONG + 63),
