@@ -130,7 +130,7 @@ fn compared(
 ) -> Result<Option<Ordering>, Trouble> {
     scope.spend(match (left, right) {
         (Value::Text(left), Value::Text(right)) => left.len().min(right.len()) as u64,
-        (Value::Decimal(_), _) | (_, Value::Decimal(_)) => DECIMAL,
+        (Value::Decimal(_), _) | (_, Value::Decimal(_)) => DECIMAL + left.weight() + right.weight(),
         _ => left.weight() + right.weight(),
     })?;
     left.compare(right)

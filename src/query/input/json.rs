@@ -311,13 +311,13 @@ pub(crate) struct Record<'a> {
 }
 
 impl Row for Record<'_> {
-    /// The fields among which the names of the path are looked for.
+    /// The names of the path are compared with those of fields.
     fn cost(&self, column: usize) -> u64 {
         let path = &self.columns[column].path;
-        let (mut json, mut fields) = (self.json, 0);
+        let (mut json, mut cost) = (self.json, 0);
         for (at, access) in path.iter().enumerate() {
             if let Json::Object(all) = json {
-                fields += all.len() as u64;
+                cost += (all.len() * (1 + access.name_len())) as u64;
             }
             if at + 1 == path.len() {
                 break;
@@ -327,7 +327,7 @@ impl Row for Record<'_> {
                 None => break,
             }
         }
-        fields
+        cost
     }
 
     fn column(&self, column: usize) -> Result<Value<'_>, Trouble> {

@@ -14,6 +14,14 @@ pub(crate) enum Access {
 }
 
 impl Access {
+    /// The length of its name, bytes.
+    pub(crate) const fn name_len(&self) -> usize {
+        match self {
+            Access::Name { name, .. } => name.len(),
+            Access::Index(_) | Access::Each => 0,
+        }
+    }
+
     pub(crate) fn is_named(&self, other: &str) -> bool {
         match self {
             Access::Name { name, is_exact: true } => name == other,

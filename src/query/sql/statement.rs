@@ -64,6 +64,7 @@ fn of_parser(error: ParserError) -> Fault {
 
 /// Steps of the path in `FROM`: each may look through the whole record.
 const PATH_MAX: usize = 16;
+
 /// Tokens of a statement. `IS MISSING`, which SQL does not have, becomes `IS UNKNOWN`, which this
 /// language does not have.
 fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Fault> {

@@ -85,6 +85,33 @@ fn a_record_that_costs_too_much_ends_the_query() {
 }
 
 #[test]
+fn a_text_that_is_compared_as_a_number_costs_its_length() {
+    let digits = "0".repeat((4 << 20) - 100);
+    let blob = format!("{{\"a\":\"{digits}\",\"n\":18446744073709551615}}\n");
+    let list = vec!["n"; 100].join(",");
+    let branches = "WHEN n THEN 1 ".repeat(100);
+    let between = "a BETWEEN n AND n OR ".repeat(50);
+    for expression in [
+        format!("a IN ({list})"),
+        format!("CASE a {branches} END = 1"),
+        format!("{between} a = n"),
+        format!("NULLIF(a, n) IS NULL{}", " OR NULLIF(a, n) IS NULL".repeat(100)),
+    ] {
+        let request = json(&format!("SELECT 1 FROM BlobStorage[*] WHERE {expression}"));
+        let (_, faults) = faulty(request, &blob);
+        let [(true, name, _)] = faults.as_slice() else { panic!("{expression}: {faults:?}") };
+        assert_eq!(name, "QueryTooExpensive", "{expression}");
+    }
+}
+
+#[test]
+fn a_path_has_a_bounded_length() {
+    let from = |steps: usize| json(&format!("SELECT 1 FROM BlobStorage{}", "[*].a".repeat(steps)));
+    assert_eq!(answer(from(8), "{}\n"), "");
+    assert_eq!(refusal(from(9)), "ParseError");
+}
+
+#[test]
 fn long_text_has_a_cheap_pattern() {
     let mut blob = vec![b'a'; (4 << 20) - 10];
     blob.push(b'\n');
