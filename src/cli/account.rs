@@ -7,6 +7,7 @@ use serde_json::json;
 use super::admin::client::AdminClient;
 use super::admin::query::account_path;
 use super::error::CliError;
+use super::output::json_line;
 use super::output::print;
 
 pub(super) mod args;
@@ -92,7 +93,7 @@ async fn list(client: &AdminClient, json: bool) -> Result<(), CliError> {
     let rows = |field: &str| list[field].as_array().map(Vec::as_slice).unwrap_or_default();
     let (accounts, unread) = (rows("accounts"), rows("unread"));
     if json {
-        print(&format!("{list}\n"))?;
+        print(&json_line(&list))?;
     } else {
         print(&accounts.iter().map(row).collect::<String>())?;
         if accounts.is_empty() && unread.is_empty() {
@@ -113,7 +114,7 @@ fn complete(unread: &[Value]) -> Result<(), CliError> {
 }
 
 fn show(account: &Value, json: bool) -> Result<(), CliError> {
-    if json { print(&format!("{account}\n")) } else { print(&page(account)) }
+    if json { print(&json_line(&account)) } else { print(&page(account)) }
 }
 
 /// The text of one account, with a connection string if its keys are shown.

@@ -9,7 +9,6 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use clap::CommandFactory;
-use zeroize::Zeroizing;
 
 use crate::env::make_files_private;
 use crate::node::config::DevelopmentAccount;
@@ -148,7 +147,7 @@ fn defaults() -> Settings {
 fn settings(args: AzuriteArgs, services: Services) -> Result<Settings, CliError> {
     let given = args.serve.settings;
     // As in Azurite, a key makes it a PEM file, whatever else is given.
-    let pwd = args.pwd.filter(|_| args.key.is_none()).map(Zeroizing::new);
+    let pwd = args.pwd.filter(|_| args.key.is_none()).map(|pwd| pwd.0);
     let (cert, pfx) = match (args.cert, pwd) {
         (Some(path), Some(password)) => (None, Some(PfxFile { path, password })),
         (cert, _) => (cert, None),

@@ -11,6 +11,7 @@ use crate::node::config::Size;
 use super::admin::args::AdminArgs;
 use super::admin::client::AdminClient;
 use super::error::CliError;
+use super::output::json_line;
 use super::output::print;
 
 const PATH: &str = "/admin/disks";
@@ -60,7 +61,7 @@ pub(super) async fn disk(command: &DiskCommand) -> Result<(), CliError> {
         DiskCommand::List(args) => {
             let answer = AdminClient::new(&args.admin)?.call(Method::GET, PATH, None).await?;
             if args.json {
-                return print(&format!("{answer}\n"));
+                return print(&json_line(&answer));
             }
             let disks: Vec<DiskView> = read(answer)?;
             print(&disks.iter().map(line).collect::<String>())
@@ -68,7 +69,7 @@ pub(super) async fn disk(command: &DiskCommand) -> Result<(), CliError> {
         DiskCommand::Drain(args) => {
             let answer = send(args, "drain").await?;
             if args.json {
-                return print(&format!("{answer}\n"));
+                return print(&json_line(&answer));
             }
             let disk: DiskView = read(answer)?;
             print(&format!("{}: {}, {} extents left\n", disk.path, disk.state, disk.extents))

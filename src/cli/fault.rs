@@ -14,6 +14,7 @@ use super::admin::args::AdminArgs;
 use super::admin::client::AdminClient;
 use super::admin::client::ClientError;
 use super::error::CliError;
+use super::output::json_line;
 use super::output::print;
 
 /// The subcommands of `fault`.
@@ -105,7 +106,7 @@ pub(super) async fn fault(command: &FaultCommand) -> Result<(), CliError> {
             let client = AdminClient::new(&args.admin)?;
             let set = client.call(Method::POST, "/admin/faults", Some(&rule)).await?;
             if args.json {
-                return print(&format!("{set}\n"));
+                return print(&json_line(&set));
             }
             print(&format!(
                 "fault rule {} is on; `blockyard fault clear` ends it\n",
@@ -116,7 +117,7 @@ pub(super) async fn fault(command: &FaultCommand) -> Result<(), CliError> {
             let client = AdminClient::new(&args.admin)?;
             let list = client.call(Method::GET, "/admin/faults", None).await?;
             if args.json {
-                return print(&format!("{list}\n"));
+                return print(&json_line(&list));
             }
             let rules: Vec<FaultState> =
                 serde_json::from_value(list).map_err(|error| ClientError::Refused {
@@ -134,7 +135,7 @@ pub(super) async fn fault(command: &FaultCommand) -> Result<(), CliError> {
             };
             let cleared = client.call(Method::DELETE, &path, None).await?;
             if args.json {
-                return print(&format!("{cleared}\n"));
+                return print(&json_line(&cleared));
             }
             let count = cleared["cleared"].as_u64().unwrap_or_default();
             print(&format!("{count} fault rules cleared\n"))

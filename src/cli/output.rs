@@ -64,9 +64,14 @@ pub(super) fn lines(text: &str) -> String {
 /// A value as one line of JSON. It may reach a terminal too, so that what [`shown`] escapes is
 /// escaped here in JSON's way.
 pub(super) fn json_line(value: &impl Serialize) -> String {
-    let text = serde_json::to_string(value).unwrap_or_default();
-    let mut line = String::with_capacity(text.len() + 1);
-    for character in text.chars() {
+    #[expect(clippy::expect_used, reason = "answers of the program are texts, numbers and lists")]
+    json_text(&serde_json::to_string(value).expect("it is plain data"))
+}
+
+/// The same for JSON that is written already, on one line.
+pub(super) fn json_text(json: &str) -> String {
+    let mut line = String::with_capacity(json.len() + 1);
+    for character in json.trim_end_matches('\n').chars() {
         if controls(character) {
             // All of them have four digits.
             line.push_str(&format!("\\u{:04x}", u32::from(character)));
@@ -118,6 +123,7 @@ mod tests {
         let line = json_line(&hostile);
         assert!(!line.trim_end_matches('\n').chars().any(controls), "{line}");
         assert_eq!(serde_json::from_str::<String>(&line).unwrap(), hostile, "JSON says the same");
+        assert_eq!(json_text("{\"a\":\"\u{9b}\"}\n"), "{\"a\":\"\\u009b\"}\n");
         let error = CliError::system("a\u{1b}[2J", &"\u{202e}b");
         let said = complaint(&error);
         assert!(!said.chars().any(controls) && said.contains("a\\u{1b}[2J"), "{said}");

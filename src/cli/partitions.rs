@@ -19,6 +19,7 @@ use super::admin::args::AdminArgs;
 use super::admin::client::AdminClient;
 use super::admin::client::ClientError;
 use super::error::CliError;
+use super::output::json_line;
 use super::output::on_terminal;
 use super::output::print;
 use super::output::row;
@@ -52,7 +53,7 @@ pub(super) async fn partitions(command: &PartitionsCommand) -> Result<(), CliErr
             let client = AdminClient::new(&args.admin)?;
             let answer = client.call(Method::GET, PATH, None).await?;
             if args.json {
-                print(&format!("{answer}\n"))
+                print(&json_line(&answer))
             } else {
                 print(&table(&read(answer)?, on_terminal()))
             }
@@ -104,7 +105,7 @@ async fn change(
     let client = AdminClient::new(admin)?;
     let answer = client.call(Method::POST, &format!("{PATH}/{what}"), Some(body)).await?;
     if as_json {
-        return print(&format!("{answer}\n"));
+        return print(&json_line(&answer));
     }
     print(&outcome(&read(answer)?))
 }
@@ -227,7 +228,7 @@ async fn observe(client: &AdminClient, args: &WatchArgs, draws: bool) -> Result<
         let answer =
             client.call(Method::GET, &format!("{PATH}?after={after}{since}"), None).await?;
         if args.json {
-            print(&format!("{answer}\n"))?;
+            print(&json_line(&answer))?;
         }
         let now: MapView = read(answer)?;
         let now = match known {

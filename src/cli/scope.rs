@@ -9,6 +9,7 @@ use crate::cli::admin::args::AdminArgs;
 use crate::cli::admin::client::AdminClient;
 use crate::cli::admin::query::scope_path;
 use crate::cli::error::CliError;
+use crate::cli::output::json_line;
 use crate::cli::output::print;
 
 /// The subcommands of `scope`.
@@ -102,7 +103,7 @@ async fn list(args: &ScopeListArgs) -> Result<(), CliError> {
     let client = AdminClient::new(&args.admin)?;
     let list = client.call(Method::GET, &scope_path(&args.account, None), None).await?;
     if args.json {
-        return print(&format!("{list}\n"));
+        return print(&json_line(&list));
     }
     let scopes = list.as_array().map(Vec::as_slice).unwrap_or_default();
     if scopes.is_empty() {
@@ -112,7 +113,7 @@ async fn list(args: &ScopeListArgs) -> Result<(), CliError> {
 }
 
 fn show(scope: &Value, json: bool) -> Result<(), CliError> {
-    if json { print(&format!("{scope}\n")) } else { print(&row(scope)) }
+    if json { print(&json_line(&scope)) } else { print(&row(scope)) }
 }
 
 fn row(scope: &Value) -> String {

@@ -11,6 +11,7 @@ use super::admin::args::AdminArgs;
 use super::admin::client::AdminClient;
 use super::admin::query::form_urlencoded;
 use super::error::CliError;
+use super::output::json_text;
 use super::output::print;
 
 /// Arguments of `trace`.
@@ -75,7 +76,7 @@ pub(super) async fn trace(args: &TraceArgs) -> Result<(), CliError> {
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = rest.drain(..=end).collect();
             let text = String::from_utf8_lossy(&line);
-            print(&if args.json { text.into_owned() } else { shown(&text) })?;
+            print(&if args.json { json_text(&text) } else { shown(&text) })?;
         }
     }
     Ok(())

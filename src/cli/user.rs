@@ -10,6 +10,7 @@ use crate::cli::admin::args::AdminArgs;
 use crate::cli::admin::client::AdminClient;
 use crate::cli::admin::query::user_path;
 use crate::cli::error::CliError;
+use crate::cli::output::json_line;
 use crate::cli::output::print;
 
 /// The subcommands of `user`.
@@ -205,7 +206,7 @@ pub(super) async fn user(command: &UserCommand) -> Result<(), CliError> {
 async fn list(client: &AdminClient, args: &UserListArgs) -> Result<(), CliError> {
     let list = client.call(Method::GET, &user_path(&args.account, None), None).await?;
     if args.json {
-        return print(&format!("{list}\n"));
+        return print(&json_line(&list));
     }
     let users = list.as_array().map(Vec::as_slice).unwrap_or_default();
     if users.is_empty() {
@@ -215,7 +216,7 @@ async fn list(client: &AdminClient, args: &UserListArgs) -> Result<(), CliError>
 }
 
 fn show(user: &Value, json: bool) -> Result<(), CliError> {
-    if json { print(&format!("{user}\n")) } else { print(&page(user)) }
+    if json { print(&json_line(&user)) } else { print(&page(user)) }
 }
 
 /// The text of one user, with the secrets of its keys if they are shown.

@@ -92,11 +92,18 @@ impl RequestContext {
         }
     }
 
-    /// Notes that it was admitted for an account, and whether its sender is authenticated.
-    pub(super) fn admitted(&mut self, account: &AccountName, authenticated: bool) {
+    /// Notes that it was admitted as an operation on an account, and whether its sender is
+    /// authenticated.
+    pub(super) fn admitted(
+        &mut self,
+        operation: &'static str,
+        account: &AccountName,
+        authenticated: bool,
+    ) {
+        self.operation = operation;
         self.authenticated = authenticated;
         if let Some(span) = &mut self.span {
-            span.admitted(account, authenticated);
+            span.admitted(operation, account, authenticated);
         }
     }
 

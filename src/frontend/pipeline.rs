@@ -227,7 +227,8 @@ impl FrontEnd {
         context.traffic = answer.account.as_ref().map(|account| Arc::clone(&account.traffic));
         if let (Some(span), Some(account)) = (&mut context.span, &answer.account) {
             // Its signature was right, or its token.
-            span.admitted(&account.name, answer.response.status().is_success());
+            let is_known = answer.response.status().is_success();
+            span.admitted(answer.operation, &account.name, is_known);
         }
         if let Some(change) = answer.change.filter(|_| self.audit_log.is_on()) {
             let account = answer.account.as_ref().map(|account| account.name.as_str().to_owned());
@@ -283,7 +284,7 @@ impl FrontEnd {
             decoder,
             pass,
         } = admit(self, arrival, notes).await?;
-        context.admitted(&account.name, authenticated);
+        context.admitted(name, &account.name, authenticated);
         context.admission = self.trace_stage(begun);
         if let Some(pass) = &pass {
             body.admitted(pass.account());
@@ -299,7 +300,6 @@ impl FrontEnd {
         }
         context.traffic = Some(Arc::clone(&account.traffic));
         body.pay(account.id);
-        context.operation = name;
         self.inject_fault(arrival, context)?;
         let id = echo.request_id();
         self.note_change(&operation, context, RequestStart { arrival, id, begun });

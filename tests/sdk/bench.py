@@ -3,7 +3,7 @@
 
 Every workload runs briefly through Blob and through S3. The requests that the command says it sent are those that /metrics has,
 by operation. It refuses a container that exists, and with --existing removes only its own blobs. Ctrl-C ends it cleanly, also while it
-waits. A container whose creation has no answer goes again. A shared access signature, https, injected faults; Azurite and SeaweedFS in
+waits. A container whose creation was not answered is removed. A shared access signature, https, injected faults; Azurite and SeaweedFS in
 the place of Blockyard.
 """
 

@@ -4,7 +4,7 @@
 (a) a tree of files up and down: each run is killed with SIGKILL halfway, the next one copies the rest, and both trees are equal;
 (b) one large file up and down: the next run takes over what is there, and sends or receives less than the whole;
 (c) a file or blob that was changed between two runs: no byte of the old one is in the new one;
-(d) a hostile server: names that lead out of the folder, links in the folder, lists without end, texts that command a terminal;
+(d) a hostile server: names that lead out of the folder, links in the folder, lists without end, texts that control a terminal;
 (e) exit codes, --json, ranges, standard input and output, deletions; refused and failing requests; https; two servers.
 """
 
@@ -302,7 +302,7 @@ def hostile(client, verdicts, scratch):
 
 
 def loud(client, verdicts, scratch):
-    """(d) A server whose names, codes and messages would command a terminal."""
+    """(d) A server whose names, codes and messages would control a terminal."""
     (scratch / "small-one").write_bytes(b"x")
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Loud) as made:
         threading.Thread(target=made.serve_forever, daemon=True).start()

@@ -1,5 +1,6 @@
-//! The turns of log-ins. Their clients are not known yet, so each address has a share of them: who
-//! sends slowly, or never, keeps nobody at another address from logging in.
+//! The turns of log-ins. Their clients are not known yet, so each address has a share of them: a
+//! client that sends slowly, or never, does not keep those at other addresses from logging in.
+//! Clients behind one proxy share its turns, and clients at four addresses can take all.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -80,6 +81,12 @@ pub(in crate::admin) async fn in_turn(
 
 #[cfg(test)]
 mod tests {
+    use axum::Router;
+    use axum::body::Body;
+    use axum::middleware::from_fn_with_state;
+    use axum::routing::get;
+    use tower::ServiceExt;
+
     use super::*;
 
     fn at(address: &str) -> Option<IpAddr> {
@@ -95,6 +102,22 @@ mod tests {
         assert!(other.is_some(), "another address has its own turns");
         slow.pop();
         assert!(turns.take(at("192.0.2.1")).is_some(), "a turn was given back");
+    }
+
+    #[tokio::test]
+    async fn a_request_takes_a_turn_of_its_address() {
+        let turns = Turns::default();
+        let routes = Router::new().route("/", get(|| async { "in" }));
+        let routes = routes.layer(from_fn_with_state(turns.clone(), in_turn));
+        let status_at = async |address: &str| {
+            let client = ClientAddress(format!("{address}:9").parse().unwrap());
+            let request = Request::builder().extension(client).body(Body::empty()).unwrap();
+            routes.clone().oneshot(request).await.unwrap().status().as_u16()
+        };
+        let slow: Vec<_> = (0..100).map_while(|_| turns.take(at("192.0.2.1"))).collect();
+        assert_eq!((status_at("192.0.2.1").await, status_at("192.0.2.2").await), (503, 200));
+        drop(slow);
+        assert_eq!(status_at("192.0.2.1").await, 200);
     }
 
     #[test]

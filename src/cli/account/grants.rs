@@ -8,6 +8,7 @@ use crate::cli::admin::args::AdminArgs;
 use crate::cli::admin::client::AdminClient;
 use crate::cli::admin::query::account_path;
 use crate::cli::error::CliError;
+use crate::cli::output::json_line;
 use crate::cli::output::print;
 use crate::types::Role;
 
@@ -89,7 +90,7 @@ pub(super) async fn grant(client: &AdminClient, args: &AccountGrantArgs) -> Resu
     let path = format!("{}/grants", account_path(&args.name));
     let granted = client.call(Method::POST, &path, Some(&args.body())).await?;
     if args.json {
-        return print(&format!("{granted}\n"));
+        return print(&json_line(&granted));
     }
     print(&format!("granted  {}", line(&granted)))
 }
@@ -102,7 +103,7 @@ pub(super) async fn revoke(client: &AdminClient, args: &AccountGrantArgs) -> Res
     let path = format!("{}/grants/revoke", account_path(&args.name));
     let revoked = client.call(Method::POST, &path, Some(&args.body())).await?;
     if args.json {
-        return print(&format!("{revoked}\n"));
+        return print(&json_line(&revoked));
     }
     print(&format!("revoked  {}", line(&revoked)))
 }
@@ -114,7 +115,7 @@ pub(super) async fn revoke(client: &AdminClient, args: &AccountGrantArgs) -> Res
 pub(super) async fn list(client: &AdminClient, name: &str, json: bool) -> Result<(), CliError> {
     let list = client.call(Method::GET, &format!("{}/grants", account_path(name)), None).await?;
     if json {
-        return print(&format!("{list}\n"));
+        return print(&json_line(&list));
     }
     let rows = list.as_array().map(Vec::as_slice).unwrap_or_default();
     if rows.is_empty() {

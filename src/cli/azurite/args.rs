@@ -1,6 +1,9 @@
 //! The flags of `blockyard azurite`: those of Azurite, and all settings of `serve`.
 
+use std::fmt;
 use std::path::PathBuf;
+
+use zeroize::Zeroizing;
 
 use crate::cli::serve::args::ServeArgs;
 
@@ -13,6 +16,22 @@ const TABLE_PORT: u16 = 10_002;
 pub enum OauthLevel {
     /// Its audience and its time.
     Basic,
+}
+
+/// A password. It is not shown.
+#[derive(Clone)]
+pub struct Password(pub Zeroizing<String>);
+
+impl From<String> for Password {
+    fn from(text: String) -> Self {
+        Self(Zeroizing::new(text))
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password(..)")
+    }
 }
 
 /// Flags of Azurite.
@@ -63,7 +82,7 @@ pub struct AzuriteArgs {
     /// Password of --cert, which is a PFX file then. It does not count with --key. Other users of
     /// the machine may see it in the list of processes
     #[arg(long, value_name = "PASSWORD", requires = "cert")]
-    pub pwd: Option<String>,
+    pub pwd: Option<Password>,
     /// Takes bearer tokens in accounts for development: audience and time must be right, the
     /// signature is not verified. Needs --cert
     #[arg(long, value_name = "LEVEL")]

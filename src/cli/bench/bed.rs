@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use serde::Serialize;
@@ -26,6 +27,8 @@ use super::service::Service;
 const REMOVERS: usize = 16;
 /// How often a list may begin with a name that was deleted: some servers are slow to forget.
 const PATIENCE: u32 = 10;
+/// The first rest between two such lists. Each further one is longer by as much.
+const REST: Duration = Duration::from_millis(200);
 /// Names in a page.
 const PAGE: u32 = 1_000;
 
@@ -116,8 +119,10 @@ impl Bed {
             Err(error) if error.starts_with("404") => {
                 match client.call(&Call::CreateContainer { may_exist: false }).await {
                     Ok(_) => Ok(()),
-                    // Refused: it was not made.
-                    Err(error) if error.starts_with('4') => Err(FilesError::Wrong(error)),
+                    // Refused: it was not made. After 408 nobody knows.
+                    Err(error) if error.starts_with('4') && !error.starts_with("408") => {
+                        Err(FilesError::Wrong(error))
+                    }
                     Err(error) => Err(FilesError::Wrong(self.doubtful(&error).await)),
                 }
             }
@@ -194,7 +199,7 @@ impl Bed {
                 self.count(&lister);
                 return Ok(());
             };
-            listed.page(first)?;
+            self.rest(listed.page(first)?).await;
             names.iter().try_for_each(|(name, _)| self.own(name))?;
             let calls = names.into_iter().map(|(name, _)| Call::Delete { name }).collect();
             self.each(RefCell::new(calls)).await?;
@@ -212,7 +217,7 @@ impl Bed {
                 self.count(&client);
                 return Ok(());
             };
-            listed.page(first)?;
+            self.rest(listed.page(first)?).await;
             unfinished.iter().try_for_each(|(name, _)| self.own(name))?;
             for (name, upload) in unfinished {
                 client.call(&Call::Abort { name: name.clone(), upload }).await?;
@@ -248,6 +253,13 @@ impl Bed {
         }
     }
 
+    /// Gives a server time to forget what was deleted, more each time.
+    async fn rest(&self, times: u32) {
+        if times > 0 {
+            self.driver.way.env.clock.sleep(REST * times).await;
+        }
+    }
+
     fn count(&self, client: &Client) {
         self.requests.set(self.requests.get() + client.requests);
     }
@@ -261,13 +273,14 @@ struct Listed {
 }
 
 impl Listed {
-    /// Takes the first name of a page whose names are about to be deleted.
-    fn page(&mut self, first: &str) -> Result<(), String> {
+    /// Takes the first name of a page whose names are about to be deleted. Returns how often it was
+    /// first before.
+    fn page(&mut self, first: &str) -> Result<u32, String> {
         let is_again = self.first == first;
         self.times = if is_again { self.times + 1 } else { 0 };
         first.clone_into(&mut self.first);
         match self.times < PATIENCE {
-            true => Ok(()),
+            true => Ok(self.times),
             false => Err(format!("the server still lists {first:?} after it was deleted")),
         }
     }

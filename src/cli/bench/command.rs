@@ -40,7 +40,11 @@ pub(in crate::cli) async fn bench(args: &BenchArgs) -> Result<i32, CliError> {
     let (bed, steps) = Bed::new(args)?;
     let mut signals = Signals::new().map_err(|error| CliError::system("signals", &error))?;
     let style = Style::of(args.json);
-    bed.make().await?;
+    tokio::select! {
+        biased;
+        made = bed.make() => made?,
+        name = signals.next() => return Err(FilesError::Wrong(bed.left(name)).into()),
+    }
     let ran = {
         let running = std::pin::pin!(run(&bed, &steps, style));
         until_told(running, &mut signals, &bed).await

@@ -132,9 +132,16 @@ impl Spans {
 }
 
 impl Recording {
-    /// Notes that the request was admitted for an account, and whether its sender is authenticated.
-    pub(in crate::frontend) fn admitted(&mut self, account: &AccountName, authenticated: bool) {
+    /// Notes that the request was admitted as an operation on an account, and whether its sender is
+    /// authenticated.
+    pub(in crate::frontend) fn admitted(
+        &mut self,
+        operation: &'static str,
+        account: &AccountName,
+        authenticated: bool,
+    ) {
         self.known = authenticated;
+        self.facts.operation = operation;
         self.facts.account = Some(account.as_str().to_owned());
     }
 
@@ -232,7 +239,11 @@ mod tests {
                     let work = async {
                         let mut span = spans.begin(BEGUN).unwrap();
                         if let Some(authenticated) = authenticated {
-                            span.admitted(&AccountName::new("acct").unwrap(), authenticated);
+                            span.admitted(
+                                "PutBlob",
+                                &AccountName::new("acct").unwrap(),
+                                authenticated,
+                            );
                         }
                     };
                     working_on(Some(request(Some(trace), sampling)), work).await;
@@ -253,7 +264,7 @@ mod tests {
         let waits = request.waits.clone().unwrap();
         let work = async {
             let mut span = spans.begin(BEGUN).unwrap();
-            span.admitted(&AccountName::new("acct").unwrap(), true);
+            span.admitted("PutBlob", &AccountName::new("acct").unwrap(), true);
             waits.begin(Stage::Index, Duration::ZERO);
             tokio::time::advance(Duration::from_secs(2)).await;
         };
@@ -261,7 +272,7 @@ mod tests {
         working_on(Some(request), work).await;
         let Ended { facts, waited, .. } = ended.try_recv().unwrap();
         let known = (facts.operation, facts.method, facts.scheme, facts.account.as_deref());
-        assert_eq!(known, ("Unanswered", "PUT", "https", Some("acct")));
+        assert_eq!(known, ("PutBlob", "PUT", "https", Some("acct")));
         assert_eq!((facts.status, waited.index.as_secs()), (None, 2), "the wait had not ended");
     }
 }

@@ -74,8 +74,6 @@ pub enum Write {
         /// Whether its containers may be opened to everybody.
         anonymous: bool,
     },
-    /// Makes an account with all that it has; answers [`WriteReply::Account`].
-    SetUpAccount(SetUpAccount),
     /// Changes an account; answers [`WriteReply::Account`].
     UpdateAccount {
         /// The name.
@@ -209,6 +207,8 @@ pub enum Write {
     /// Commits a change of nothing: what was written before and answered `Error::Unavailable` is
     /// decided by it.
     Prove,
+    /// Makes an account with all that it has; answers [`WriteReply::Account`].
+    SetUpAccount(SetUpAccount),
 }
 
 impl Write {

@@ -58,7 +58,10 @@ pub enum CertificateError {
 #[derive(Debug, Error)]
 pub enum PfxError {
     /// It cannot be opened with the password.
-    #[error("the password is wrong, or the file is damaged: give its password with --pwd")]
+    #[error(
+        "the password is wrong, the file is damaged, or its key is encrypted in a way that is not read: give its \
+         password with --pwd, or export it again with `openssl pkcs12 -export`"
+    )]
     Password,
     /// It is no PFX file.
     #[error(
@@ -67,7 +70,8 @@ pub enum PfxError {
     Damaged,
     /// It is encrypted or protected in a way that is not known.
     #[error(
-        "it uses an algorithm that is not read: export it again with `openssl pkcs12 -export`, without -pbmac1_pbkdf2"
+        "it uses an algorithm, or a number of rounds, that is not read: export it again with `openssl pkcs12 -export`, \
+         without -pbmac1_pbkdf2 and -iter"
     )]
     Algorithm,
     /// It has no private key.

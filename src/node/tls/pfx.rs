@@ -13,6 +13,9 @@ use crate::node::config::PfxFile;
 use super::error::CertificateError;
 use super::error::PfxError;
 
+/// The longest file, bytes. Each key in it costs the derivation of another.
+const BYTES_MAX: usize = 256 << 10;
+
 /// The certificate chain and the key in a file.
 ///
 /// # Errors
@@ -29,9 +32,19 @@ fn bytes(file: &PfxFile) -> std::io::Result<Vec<u8>> {
 }
 
 fn opened(bytes: &[u8], password: &str) -> Result<Tls, PfxError> {
+    if bytes.len() > BYTES_MAX {
+        return Err(PfxError::Damaged);
+    }
     let Pkcs12Archive { keys, certs, .. } =
         Pkcs12Archive::from_pkcs12(bytes, password).map_err(|error| reason(&error))?;
-    served(keys.first().ok_or(PfxError::NoKey)?, &certs)
+    let mut last = PfxError::NoKey;
+    for key in &keys {
+        match served(key, &certs) {
+            Ok(tls) => return Ok(tls),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }
 
 fn served(key: &PrivateKeyBag, certs: &[CertificateBag]) -> Result<Tls, PfxError> {
@@ -193,6 +206,7 @@ pub(super) mod tests {
             (&without_key[..], "secret", "it has no private key"),
             (cut, "secret", "it is no PFX file, or is damaged"),
             (&[][..], "secret", "it is no PFX file"),
+            (&[good.as_slice(), &[0; BYTES_MAX]].concat(), "secret", "it is no PFX file"),
             (b"-----BEGIN CERTIFICATE-----", "secret", "PEM files with --cert and --key"),
         ] {
             let error = opened(bytes, password).unwrap_err().to_string();

@@ -11,7 +11,7 @@ pub(super) fn parse(text: &str) -> Option<Uuid> {
         return hyphenated(inside);
     }
     match enclosed(text, '{', '}') {
-        Some(inside) if inside.starts_with("0x") => fields(inside),
+        Some(inside) if inside.contains(',') => fields(inside),
         Some(inside) => hyphenated(inside),
         // The parser of the crate takes other spellings too, which are longer.
         None if text.len() == 32 => Uuid::try_parse(text).ok(),
@@ -39,7 +39,11 @@ fn fields(text: &str) -> Option<Uuid> {
 }
 
 fn hexadecimal(text: &str) -> Option<u32> {
-    let digits = text.strip_prefix("0x").filter(|digits| !digits.starts_with('+'))?;
+    let text = text.trim();
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
+    if digits.starts_with('+') {
+        return None;
+    }
     u32::from_str_radix(digits, 16).ok()
 }
 
@@ -57,6 +61,7 @@ mod tests {
             "{6f3a8c1e-0b7d-4e5a-9c2f-1234567890ab}",
             "(6f3a8c1e-0b7d-4e5a-9c2f-1234567890ab)",
             "{0x6f3a8c1e,0xb7d,0x4e5a,{0x9c,0x2f,0x12,0x34,0x56,0x78,0x90,0xab}}",
+            "{0X6F3A8C1E, 0xb7d, 0x4e5a,{0x9c, 0x2f,0x12,0x34,0x56,0x78,0x90,0xab}}",
         ] {
             assert_eq!(parse(text), Some(id), "{text}");
         }

@@ -65,6 +65,9 @@ def _twice(command, **options):
             return done.stdout
         text = done.stdout.strip()
     print(text[-3000:], flush=True)
+    if "COMPILATION ERROR" in text:
+        # A fault of ours, and none of the registry.
+        raise RuntimeError(text[-3000:])
     raise Unavailable(f"{pathlib.Path(str(command[0])).name} failed twice: {_reason(text)[:160]}")
 
 
@@ -177,11 +180,5 @@ def maven(project, module):
     built = cache() / f"sdk-maven-{project.name}"
     command = ["mvn", "--batch-mode", "--quiet", f"-Dbuilt={built}", "--projects", module, "--also-make", "package"]
     with _alone(built.name):
-        try:
-            _twice(command, cwd=project)
-        except Unavailable as failed:
-            # A fault of ours, and none of the registry.
-            if ".java:" in str(failed):
-                raise RuntimeError(str(failed)) from None
-            raise
+        _twice(command, cwd=project)
     return f"{built / module / 'classes'}{os.pathsep}{(built / module / 'classpath').read_text().strip()}"

@@ -1,4 +1,4 @@
-"""A server whose names, codes and messages would command a terminal."""
+"""A server whose names, codes and messages would control a terminal."""
 
 import http.server
 
