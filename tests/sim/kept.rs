@@ -124,6 +124,8 @@ struct Sent {
     after: Chain,
     /// Whether it may be refused, and whether it may be done.
     refusable: bool,
+    /// When the retention ends that it sets: then it may be refused too.
+    ends: Option<Timestamp>,
     doable: bool,
     what: &'static str,
 }
@@ -217,13 +219,19 @@ impl Session<'_> {
 
     /// Sends a request and notes what its answer says.
     async fn deliver(&self, name: &str, sent: Sent) -> Result<Delivered, Violation> {
-        let Sent { write, mut after, refusable, doable, what } = sent;
+        let Sent { write, mut after, refusable, ends, doable, what } = sent;
         let makes_version = ["puts", "metadata changes", "markers"].contains(&what);
         let asked = format!("{write:?}");
         self.note(name, |chain| chain.in_doubt = Some(Box::new(after.clone())));
         let answer = self.stack.router.write(write).await;
         let settled = |chain: Chain| {
             self.note(name, |known| *known = Chain { in_doubt: None, ..chain });
+        };
+        // By the clock of a partition, which may be ahead, a retention that the request sets may be
+        // over when it is evaluated.
+        let latest = self.span(Timestamp::ZERO).to.max(self.stack.env.clock.now().plus(AHEAD));
+        let is_past = |why: &Refused| {
+            matches!(why, Refused::RetentionInPast) && ends.is_some_and(|until| until <= latest)
         };
         match answer {
             Ok(_) if !doable => Err(format!("{name}: done although it was held: {asked}")),
@@ -239,7 +247,7 @@ impl Session<'_> {
                 self.counts.add(what, 1);
                 Ok(Delivered::Done)
             }
-            Err(Error::Refused(why)) if refusable => {
+            Err(Error::Refused(why)) if refusable || is_past(&why) => {
                 let before = self.world.borrow().chains[name].clone();
                 settled(before);
                 self.counts.add(&format!("{what} refused"), 1);

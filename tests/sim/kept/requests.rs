@@ -24,10 +24,6 @@ use super::*;
 use crate::draw::content;
 use crate::requests::metadata;
 
-/// How much later than expected a request may be evaluated: a retention that ends by then may be
-/// refused as past.
-const DELAY_MAX: Duration = AHEAD.saturating_mul(9);
-
 impl Session<'_> {
     /// Names of even clients are in a container with object lock, where soft delete is on at times.
     /// The others are in one whose versioning is suspended at times.
@@ -90,7 +86,6 @@ impl Session<'_> {
             guard.lock.retention = Some(self.retention());
         }
         let retention = guard.lock.retention;
-        let asked = self.stack.env.clock.now();
         let stored = match self.stack.pool.store(vec![bytes], len).await {
             Ok(stored) => stored,
             Err(error) => {
@@ -116,11 +111,14 @@ impl Session<'_> {
         };
         let entry = Entry { retention, ..Entry::of(mark, crc64) };
         let after = chain.pushed(entry, versioning);
-        // A retention may end before the request is evaluated.
-        let span = self.span(asked);
-        let refusable = retention.is_some_and(|of| of.until <= span.to.plus(DELAY_MAX));
-        let sent =
-            Sent { write: Write::PutBlob(put), after, refusable, doable: true, what: "puts" };
+        let sent = Sent {
+            write: Write::PutBlob(put),
+            after,
+            refusable: false,
+            ends: retention.map(|of| of.until),
+            doable: true,
+            what: "puts",
+        };
         let committing = stored.committing();
         match self.deliver(name, sent).await? {
             Delivered::Refused => committing.refused(),
@@ -141,6 +139,7 @@ impl Session<'_> {
             write: Write::UpdateBlob(update),
             after: chain.changed(entry, versioning),
             refusable: held.may_be(),
+            ends: None,
             doable: held.may_not_be(),
             what: "metadata changes",
         })
@@ -151,7 +150,7 @@ impl Session<'_> {
         let delete = DeleteBlob { key: key(name), guard, scope: DeleteScope::Object };
         let after = chain.pushed(Entry::marker(), versioning);
         let (refusable, doable, what) = (false, true, "markers");
-        Sent { write: Write::DeleteBlob(delete), after, refusable, doable, what }
+        Sent { write: Write::DeleteBlob(delete), after, refusable, ends: None, doable, what }
     }
 
     fn delete_version(&self, name: &str, chain: Chain, mut guard: Guard) -> Option<Sent> {
@@ -168,6 +167,7 @@ impl Session<'_> {
             write: Write::DeleteBlob(delete),
             after: chain.removed(at, span.from, restorable_for),
             refusable: held.may_be(),
+            ends: None,
             doable: held.may_not_be(),
             what: "versions deleted",
         })
@@ -181,6 +181,7 @@ impl Session<'_> {
         guard.lock = LockClaim { bypass, ..LockClaim::default() };
         let span = self.span(self.stack.env.clock.now());
         let changed = chain.versions.get_mut(at)?;
+        let mut ends = None;
         let (change, refusable, doable) = if self.draw.percent(40) {
             let on = self.draw.percent(40);
             changed.hold = Some(on);
@@ -188,14 +189,15 @@ impl Session<'_> {
         } else {
             let new = self.draw.percent(80).then(|| self.retention());
             changed.retention = new;
-            let past = new.is_some_and(|new| new.until <= span.to.plus(DELAY_MAX));
+            ends = new.map(|new| new.until);
             let old = entry.shortened(new, bypass, span);
-            (BlobChange::Retention(new), past || old.may_be(), old.may_not_be())
+            (BlobChange::Retention(new), old.may_be(), old.may_not_be())
         };
         let revision = Revision::Version(entry.time?);
         let update = UpdateBlob { key: key(name), revision, guard, change };
         let what = "protections changed";
-        Some(Sent { write: Write::UpdateBlob(update), after: chain, refusable, doable, what })
+        let write = Write::UpdateBlob(update);
+        Some(Sent { write, after: chain, refusable, ends, doable, what })
     }
 
     fn undelete(&self, name: &str, chain: Chain, guard: Guard) -> Sent {
@@ -204,6 +206,6 @@ impl Session<'_> {
         let refusable = chain.versions.is_empty();
         let what = "undeletions";
         let write = Write::UndeleteBlob(UndeleteBlob { key: key(name), guard });
-        Sent { write, after: chain.restored(span), refusable, doable: true, what }
+        Sent { write, after: chain.restored(span), refusable, ends: None, doable: true, what }
     }
 }
