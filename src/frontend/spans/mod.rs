@@ -6,9 +6,9 @@
 //! them (`post.rs`), and `answer.rs` reads what the collector says.
 //!
 //! Invariants: a request never waits for a span: one that finds the queue full is dropped and
-//! counted. While no collector is configured, a request pays one branch for it;
-//! its `traceparent` is read in any case, for log lines. A span has no key,
-//! signature, query, header, body or name of a blob.
+//! counted. While no collector is configured, a request pays one branch for its span; its
+//! `traceparent` is read in any case, for log lines. A span has no key, signature, query, header,
+//! body or name of a blob.
 
 mod answer;
 mod exporter;
