@@ -7,6 +7,7 @@
 
 mod look;
 mod requests;
+mod uploads;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -41,6 +42,7 @@ use crate::seeds::Run;
 use crate::seeds::Violation;
 use crate::stack::Stack;
 use crate::stack::reclaim_config;
+use uploads::Completed;
 
 const DISK_BYTES: u64 = 24 << 20;
 const CLIENTS: u64 = 3;
@@ -56,6 +58,10 @@ struct World {
     chains: BTreeMap<String, Chain>,
     marks: u64,
     latest: Timestamp,
+    /// All uploads that were started, with their blobs.
+    uploads: Vec<(String, u64)>,
+    /// The last completed upload of each name.
+    completed: BTreeMap<String, Completed>,
 }
 
 /// Runs one history.
@@ -64,8 +70,15 @@ pub(crate) fn run(seed: u64, counts: &Counts) -> Run {
     let mut rig = Rig::new(seed, 1, DISK_BYTES, Device::Honest);
     let store = SimulatedStore::new();
     let borders = if draw.percent(60) { vec![RoutingKey::blob(&key("1"))] } else { Vec::new() };
-    let world = World { chains: BTreeMap::new(), marks: 0, latest: Timestamp::ZERO };
-    let world = RefCell::new(world);
+    let world = RefCell::new(World {
+        chains: BTreeMap::new(),
+        marks: 0,
+        latest: Timestamp::ZERO,
+        uploads: Vec::new(),
+        completed: BTreeMap::new(),
+    });
+    // The seeds of earlier bugs are even, and play as they did then.
+    let has_uploads = seed % 2 == 1;
     let ends = [End::Kill, End::PowerCut, End::Shutdown];
     for _ in 0..draw.between(2, 4) {
         let trouble = if draw.percent(60) { Trouble::PowerCut } else { Trouble::None };
@@ -80,7 +93,8 @@ pub(crate) fn run(seed: u64, counts: &Counts) -> Run {
                 Err(why) => return Err(why),
             };
             let is_last = false;
-            let session = Session { stack: &stack, draw, world, counts, sims, is_last };
+            let session =
+                Session { stack: &stack, draw, world, counts, sims, has_uploads, is_last };
             session.play(plan).await?;
             session.note_time();
             if plan.end == End::Shutdown {
@@ -95,7 +109,7 @@ pub(crate) fn run(seed: u64, counts: &Counts) -> Run {
     rig.session(draw, Plan::CALM, |machine| async move {
         let stack = Stack::open_with(&machine, store, borders, pace()).await?;
         let is_last = true;
-        let session = Session { stack: &stack, draw, world, counts, sims, is_last };
+        let session = Session { stack: &stack, draw, world, counts, sims, has_uploads, is_last };
         session.last_look().await?;
         stack.shutdown().await;
         Ok(())
@@ -114,6 +128,8 @@ struct Session<'a> {
     world: &'a RefCell<World>,
     counts: &'a Counts,
     sims: Vec<SimDisk>,
+    /// Whether some versions are uploaded in parts.
+    has_uploads: bool,
     /// Whether all bytes are read.
     is_last: bool,
 }
@@ -145,6 +161,11 @@ impl Session<'_> {
     fn span(&self, asked: Timestamp) -> Span {
         self.note_time();
         Span { from: asked, to: self.world.borrow().latest.plus(AHEAD) }
+    }
+
+    /// The latest time that a partition may have evaluated a request at that is answered now.
+    fn latest(&self) -> Timestamp {
+        self.span(Timestamp::ZERO).to.max(self.stack.env.clock.now().plus(AHEAD))
     }
 
     async fn play(&self, plan: Plan) -> Result<(), Violation> {
@@ -220,7 +241,7 @@ impl Session<'_> {
     /// Sends a request and notes what its answer says.
     async fn deliver(&self, name: &str, sent: Sent) -> Result<Delivered, Violation> {
         let Sent { write, mut after, refusable, ends, doable, what } = sent;
-        let makes_version = ["puts", "metadata changes", "markers"].contains(&what);
+        let makes_version = ["puts", "uploads", "metadata changes", "markers"].contains(&what);
         let asked = format!("{write:?}");
         self.note(name, |chain| chain.in_doubt = Some(Box::new(after.clone())));
         let answer = self.stack.router.write(write).await;
@@ -229,7 +250,7 @@ impl Session<'_> {
         };
         // By the clock of a partition, which may be ahead, a retention that the request sets may be
         // over when it is evaluated.
-        let latest = self.span(Timestamp::ZERO).to.max(self.stack.env.clock.now().plus(AHEAD));
+        let latest = self.latest();
         let is_past = |why: &Refused| {
             matches!(why, Refused::RetentionInPast) && ends.is_some_and(|until| until <= latest)
         };
@@ -238,6 +259,9 @@ impl Session<'_> {
             Ok(reply) => {
                 if let (true, WriteReply::Written(written)) = (makes_version, &reply) {
                     after.learn(written.version);
+                }
+                if let (true, WriteReply::UploadCompleted(completed)) = (makes_version, &reply) {
+                    after.learn(completed.written.version);
                 }
                 if let (true, WriteReply::Deleted(deleted)) = (makes_version, &reply) {
                     after.learn(deleted.version);

@@ -282,6 +282,9 @@ fn versions_are_kept_and_held_ones_are_not_removed() {
     println!("{counts:#?}");
     let missing = counts.missing(&[
         "puts",
+        "uploads",
+        "uploads completed again",
+        "uploads aborted",
         "metadata changes",
         "metadata changes refused",
         "markers",

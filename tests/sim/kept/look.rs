@@ -111,6 +111,7 @@ impl Session<'_> {
                 return Err(format!("{name} cannot be listed at the end"));
             }
         }
+        self.abort_uploads().await?;
         self.stack.env.clock.sleep(RESTORABLE_FOR.saturating_mul(2)).await;
         let mut left = 0;
         for name in &names {

@@ -38,13 +38,13 @@ impl Session<'_> {
         }
     }
 
-    fn mark(&self) -> u64 {
+    pub(super) fn mark(&self) -> u64 {
         let mut world = self.world.borrow_mut();
         world.marks += 1;
         world.marks
     }
 
-    fn retention(&self) -> Retention {
+    pub(super) fn retention(&self) -> Retention {
         let mode = *self.draw.one(&[RetentionMode::Unlocked, RetentionMode::Locked]).unwrap();
         let period = match self.draw.between(0, 9) {
             0..=2 => Duration::from_millis(self.draw.between(1, 300)),
@@ -63,6 +63,10 @@ impl Session<'_> {
         let guard = Guard { protection, ..Guard::default() };
         let chance = self.draw.between(0, 99);
         Ok(match chance {
+            0..=34 if self.has_uploads && self.draw.percent(40) => {
+                self.upload(name, chain, guard).await?;
+                None
+            }
             0..=34 => self.put(name, chain, guard).await?,
             35..=44 => self.metadata(name, chain, guard),
             45..=59 => Some(self.delete(name, chain, guard)),
