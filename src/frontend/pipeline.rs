@@ -304,7 +304,8 @@ impl FrontEnd {
         let id = echo.request_id();
         self.note_change(&operation, context, RequestStart { arrival, id, begun });
         let admitted = body.admitted_for();
-        let requester = Requester { account: &account, arrival, authenticated, admitted };
+        let requester =
+            Requester { account: &account, arrival, authenticated, create_only, admitted };
         let mut memory = None;
         if let Some(document) = document {
             check_before_document(&account, &operation)?;

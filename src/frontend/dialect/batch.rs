@@ -190,10 +190,12 @@ async fn answer(
     let Ready { id, head, echo, address, draft, mut context, admitted } = ready;
     let arrival = Arrival { head: &head, ..outer };
     let done = match admitted {
-        Ok(Admitted { account, operation, authenticated, .. }) => {
+        Ok(Admitted { account, operation, authenticated, create_only, .. }) => {
             let mut none = RequestBody::empty(front.env.clone());
             // The batch has the place among the requests.
-            let requester = Requester { account: &account, arrival, authenticated, admitted: None };
+            let admitted = None;
+            let requester =
+                Requester { account: &account, arrival, authenticated, create_only, admitted };
             let content = RequestContent { body: &mut none, document: None };
             boxed(|| dispatch(front, requester, operation, content)).await
         }

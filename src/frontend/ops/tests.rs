@@ -230,7 +230,8 @@ async fn carry_out(
     let peer =
         Peer { address: "192.0.2.1:9".parse().unwrap(), secure: true, protocols: Protocols::All };
     let arrival = Arrival { dialect, head: &head, peer };
-    let requester = Requester { account, arrival, authenticated: true, admitted: None };
+    let requester =
+        Requester { account, arrival, authenticated: true, create_only: false, admitted: None };
     let content = RequestContent { body: &mut body, document: memory };
     let answer = dispatch(front, requester, Box::new(operation), content).await;
     answer.map(|answered| answered.reply)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The Azure CLI: the README's `az` line verbatim on the default port, and a round of `az storage` by connection string."""
+"""The Azure CLI: the guide's `az` line verbatim on the default port, and a round of `az storage` by connection string."""
 
 import os
 import pathlib
@@ -17,7 +17,8 @@ from lib.judged import Judged, NotRun, equal, must, parse
 from lib.measure import wait_until
 
 HERE = pathlib.Path(__file__).parent
-README = HERE.parents[2] / "README.md"
+TREE = HERE.parents[2]
+GUIDE = TREE / "docs" / "clients.md"
 REQUIREMENTS = HERE / "requirements-az.txt"
 BLOB_PORT, ADMIN_PORT = 10_000, 10_080
 READY_SECONDS = 60
@@ -30,12 +31,12 @@ def listening(port):
 
 
 def verbatim(options, scratch, environment, folder):
-    """The README's line against `blockyard serve` without a flag."""
+    """The line of docs/clients.md against `blockyard serve` without a flag."""
     if listening(BLOB_PORT) or listening(ADMIN_PORT):
         raise NotRun(f"something already listens on {BLOB_PORT} or {ADMIN_PORT}")
-    lines = [line for line in README.read_text(encoding="utf-8").splitlines() if line.startswith("az ")]
-    equal(bool(lines), True, "README has az lines:")
-    (scratch / "README.md").write_bytes(README.read_bytes())
+    lines = [line for line in GUIDE.read_text(encoding="utf-8").splitlines() if line.startswith("az ")]
+    equal(bool(lines), True, "the guide has az lines:")
+    (scratch / "README.md").write_bytes((TREE / "README.md").read_bytes())
     with open(scratch / "default.log", "wb") as log:
         process = subprocess.Popen([options.binary, "serve", *options.serve_arg], cwd=scratch, stdout=log, stderr=log,
                                    stdin=subprocess.DEVNULL)
@@ -61,7 +62,7 @@ def main(options, scratch):
     environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "AZURE_CONFIG_DIR": str(scratch / "az"),
                    "AZURE_CORE_COLLECT_TELEMETRY": "false", "AZURE_CORE_NO_COLOR": "true",
                    "AZURE_CORE_LOGIN_EXPERIENCE_V2": "false"}
-    with judged.group("the README's line"):
+    with judged.group("the guide's line"):
         verbatim(options, scratch, environment, folder)
     with cli.server(options, scratch) as server:
         environment["AZURE_STORAGE_CONNECTION_STRING"] = server.account.connection_string

@@ -153,6 +153,19 @@ def test_refused_copies_say_what_the_source_said(two_keys, account, source, cont
     other.delete_container()
 
 
+@pytest.mark.parametrize("synchronous", [{}, {"x-ms-requires-sync": "true"}])
+def test_a_missing_source_is_told_before_a_blob_in_the_way(account, source, container, wire, synchronous):
+    """`object_store` copies so without overwriting."""
+    blob = container.get_blob_client("there")
+    blob.upload_blob(b"x")
+    missing = signed_url(account, container.get_blob_client("missing"))
+    headers = {"if-none-match": "*", **synchronous}
+    answer = wire.request("PUT", path_of(blob), headers={"x-ms-copy-source": missing, **headers})
+    assert (answer.status, answer.code) == (404, "CannotVerifyCopySource")
+    answer = wire.request("PUT", path_of(blob), headers={"x-ms-copy-source": signed_url(account, source), **headers})
+    assert (answer.status, answer.code) == (409, "BlobAlreadyExists")
+
+
 def test_a_source_whose_host_has_no_address(container, wire):
     answer = wire.request("PUT", f"/{container.container_name}/copy", None, {"x-ms-copy-source": "http://nowhere.invalid/c/b"})
     assert (answer.status, answer.code) == (500, "CannotVerifyCopySource")

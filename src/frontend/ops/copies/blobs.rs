@@ -59,7 +59,6 @@ use crate::types::ContentMd5;
 use crate::types::ContentTag;
 use crate::types::Crc64;
 use crate::types::CustomerKey;
-use crate::types::EtagMatch;
 use crate::types::RehydratePriority;
 use crate::types::Rehydration;
 use crate::types::RoutingKey;
@@ -196,7 +195,7 @@ pub(crate) async fn copy(
     let account = requester.account;
     let blob = BlobTarget { account, path: copy.path, precondition: copy.precondition };
     let Located { container, blob, precondition } = blob.locate_for_content(&front.rows).await?;
-    if precondition.conditions.if_none_match == Some(EtagMatch::Any) {
+    if requester.create_only {
         check_absent(front, &blob).await?;
     }
     let found = source::open(front, requester, &copy.source).await?;
@@ -274,8 +273,9 @@ fn check_wait(sync: bool, len: u64) -> Result<(), Refusal> {
     Err(refused.hint(Hint::SourceTooLongToWait))
 }
 
-/// Refuses a copy that may only make a blob where there is one. The commit checks it again; here it
-/// is refused before the source is asked, whose refusal would hide it.
+/// Refuses to overwrite a blob for a sender that may only create one. The commit checks it again;
+/// here it is refused before the source is asked, whose refusal would hide it. A sender that may
+/// overwrite is told of the source first: `object_store` relies on it.
 async fn check_absent(front: &FrontEnd, blob: &BlobVersion) -> Result<(), Refusal> {
     let (key, revision, guard) = (blob.key.clone(), blob.revision, Guard::default());
     let read = ReadBlob { key, revision, guard, range: None, pieces: false };

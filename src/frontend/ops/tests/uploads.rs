@@ -47,7 +47,8 @@ async fn carry_out(
         Peer { address: "192.0.2.1:9".parse().unwrap(), secure: true, protocols: Protocols::All };
     let arrival =
         Arrival { dialect: front.config.dialects.of(&head, Protocols::All), head: &head, peer };
-    let requester = Requester { account, arrival, authenticated: true, admitted: None };
+    let requester =
+        Requester { account, arrival, authenticated: true, create_only: false, admitted: None };
     let content = RequestContent { body: &mut body, document: None };
     let reply = dispatch(front, requester, Box::new(operation.into()), content).await?.reply;
     let Reply::Upload(reply) = reply else { panic!("{reply:?}") };
