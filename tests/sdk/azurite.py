@@ -7,18 +7,12 @@ network of its own, so that the program can listen on all addresses and on the d
 """
 
 import base64
-import ctypes
 import datetime
-import fcntl
 import http.client
 import json
 import os
-import pathlib
-import re
 import signal
-import socket
 import ssl
-import struct
 import subprocess
 import sys
 import time
@@ -29,42 +23,15 @@ from azure.storage.blob import BlobClient, BlobServiceClient, generate_blob_sas
 
 from lib import cli
 from lib.report import Verdicts
+from lib.testcontainers import HOSTS, KEY, LINES, MODULES, NAME, PORTS, image_links, image_variables, is_open, own_network
 
-DOCKERFILE = pathlib.Path(__file__).resolve().parents[2] / "docker" / "Dockerfile"
-NAME = "devstoreaccount1"
-KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-PORTS = [10000, 10001, 10002]
-HOSTS = ["--blobHost", "0.0.0.0", "--queueHost", "0.0.0.0", "--tableHost", "0.0.0.0"]
-LINES = [f"{service} service is successfully listening" for service in ("Blob", "Queue", "Table")]
 SECONDS = 60
-CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
-SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 
 
-def own_network():
-    """Moves this process to a network of its own, with loopback up. Returns why that is not possible, or None."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(CLONE_NEWNET) and libc.unshare(CLONE_NEWUSER | CLONE_NEWNET):
-        return os.strerror(ctypes.get_errno())
-    with socket.socket() as any_socket:
-        request = struct.pack("16sh14x", b"lo", 0)
-        flags = struct.unpack("16sh14x", fcntl.ioctl(any_socket, SIOCGIFFLAGS, request))[1]
-        fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | IFF_UP))
-    return None
-
-
-def image_variables(scratch):
+def variables_in(scratch):
     """The variables of the image, with the volumes in the scratch folder."""
-    found = dict(re.findall(r"^ENV (BLOCKYARD_\w+)=(\S+)$", DOCKERFILE.read_text(encoding="utf-8"), re.MULTILINE))
-    assert found["BLOCKYARD_BLOB_LISTEN"] == "0.0.0.0:10000", found
-    return {name: value.replace("/data", f"{scratch}/data").replace("/key", f"{scratch}/key") for name, value in found.items()}
-
-
-def image_links():
-    """The names of the program on the path of the image."""
-    found = re.findall(r"ln -s /blockyard /empty/bin/(\S+)", DOCKERFILE.read_text(encoding="utf-8"))
-    assert found == ["azurite", "azurite-blob"], found
-    return found
+    moved = lambda value: value.replace("/data", f"{scratch}/data").replace("/key", f"{scratch}/key")
+    return {name: moved(value) for name, value in image_variables().items()}
 
 
 class Container:
@@ -77,7 +44,7 @@ class Container:
         for link in image_links():
             (scratch / link).symlink_to(options.binary)
         program = {"entrypoint": str(options.binary), "azurite": str(scratch / "azurite")}[command[0]]
-        environment = {"PATH": os.environ["PATH"], "TMPDIR": str(scratch / "tmp"), **image_variables(scratch), **variables}
+        environment = {"PATH": os.environ["PATH"], "TMPDIR": str(scratch / "tmp"), **variables_in(scratch), **variables}
         self.log = scratch / "log"
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen([program, *command[1:]], env=environment, cwd=scratch, stdout=log, stderr=log)
@@ -99,12 +66,6 @@ class Container:
         """Ends it as Docker does. Returns the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(SECONDS)
-
-
-def is_open(port):
-    """Whether something listens."""
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def connection(name=NAME, key=KEY):
@@ -131,17 +92,6 @@ def asked(port, host="127.0.0.1"):
     found = answer.status, answer.getheader("x-ms-error-code"), answer.read().decode()
     client.close()
     return found
-
-
-MODULES = {
-    "Java": (["entrypoint", "azurite", *HOSTS], {}, [], PORTS),
-    "Node": (["azurite", *HOSTS], {}, LINES, []),
-    "Node, in memory": (["azurite", *HOSTS, "--inMemoryPersistence", "--extentMemoryLimit", "50", "--skipApiVersionCheck"], {}, LINES, []),
-    "Go": (["azurite", *HOSTS], {}, LINES, PORTS),
-    "Go, Blob only": (["azurite", "--blobHost", "0.0.0.0"], {}, LINES[:1], PORTS[:1]),
-    ".NET": (["azurite", *HOSTS], {}, LINES, []),
-    "Python": (["entrypoint", "serve"], {"AZURITE_ACCOUNTS": f"{NAME}:{KEY}"}, [], PORTS[:1]),
-}
 
 
 def modules(options, scratch, verdicts):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A web page whose name leads here (DNS rebinding), requests that do not say which host they are for, plain http where only https
-is served, a certificate that is replaced while the server runs, and the admin listener over TLS and over a Unix socket.
+is served, a certificate that is replaced while the server runs, the admin listener over TLS and over a Unix socket, and a port for S3 alone.
 
 The requests are bytes on bare sockets, signed here. The SDK and the program's own commands are used where they can be.
 """
@@ -22,7 +22,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from lib import accounts, cli
+from lib import accounts, cli, s3
+from lib.account import Account
 from lib.measure import wait_until
 from lib.report import Verdicts
 from lib.server import free_port
@@ -181,14 +182,33 @@ def admin_elsewhere(options, scratch, verdicts):
         shutil.rmtree(place, ignore_errors=True)
 
 
+def only_s3(options, scratch, verdicts):
+    """A port where every request is S3: who does not sign reads what is public, and a Blob request is told where to go."""
+    address = f"127.0.0.1:{free_port()}"
+    with cli.server(options, scratch, (f"--s3-listen={address}",), [scratch / "data"]) as server:
+        account = server.account
+        raw = s3.Raw(Account(address, account.name, account.key))
+        verdicts.equal("a bucket is made at the port of S3", raw.call("PUT", "/public").status, 200)
+        made = raw.call("PUT", "/public/key", headers={"x-amz-acl": "public-read"}, body=b"x")
+        verdicts.equal("and an object", made.status, 200)
+        answer = raw.send("GET", "/public/key")
+        verdicts.equal("read without a signature", (answer.status, answer.body), (200, b"x"))
+        verdicts.equal("what is not there", raw.send("GET", "/public/none").code(), "AccessDenied")
+        status, text = exchange(address, signed(account, [address]))
+        verdicts.check("a Blob request", status == 400 and "Azure Blob is served at the port of --blob-listen" in text, 400, text[-300:])
+        blob = account.service().get_blob_client("public", "key")
+        verdicts.equal("Blob reads the object at its own port", blob.download_blob().readall(), b"x")
+
+
 def main(options, scratch):
     """Each part with a server of its own."""
     verdicts = Verdicts("hosts, https, admin")
-    for folder in ("names", "https", "admin"):
+    for folder in ("names", "https", "admin", "s3"):
         (scratch / folder).mkdir(exist_ok=True)
     names(options, scratch / "names", verdicts)
     https(options, scratch / "https", verdicts)
     admin_elsewhere(options, scratch / "admin", verdicts)
+    only_s3(options, scratch / "s3", verdicts)
     return verdicts.exit_code()
 
 

@@ -42,7 +42,7 @@ use crate::seeds::Run;
 use crate::seeds::Violation;
 use crate::stack::Stack;
 use crate::stack::reclaim_config;
-use uploads::Completed;
+use uploads::Uploads;
 
 const DISK_BYTES: u64 = 24 << 20;
 const CLIENTS: u64 = 3;
@@ -58,10 +58,7 @@ struct World {
     chains: BTreeMap<String, Chain>,
     marks: u64,
     latest: Timestamp,
-    /// All uploads that were started, with their blobs.
-    uploads: Vec<(String, u64)>,
-    /// The last completed upload of each name.
-    completed: BTreeMap<String, Completed>,
+    uploads: Uploads,
 }
 
 /// Runs one history.
@@ -74,8 +71,7 @@ pub(crate) fn run(seed: u64, counts: &Counts) -> Run {
         chains: BTreeMap::new(),
         marks: 0,
         latest: Timestamp::ZERO,
-        uploads: Vec::new(),
-        completed: BTreeMap::new(),
+        uploads: Uploads::default(),
     });
     // The seeds of earlier bugs are even, and play as they did then.
     let has_uploads = seed % 2 == 1;
@@ -165,7 +161,7 @@ impl Session<'_> {
 
     /// The latest time that a partition may have evaluated a request at that is answered now.
     fn latest(&self) -> Timestamp {
-        self.span(Timestamp::ZERO).to.max(self.stack.env.clock.now().plus(AHEAD))
+        self.span(Timestamp::ZERO).to
     }
 
     async fn play(&self, plan: Plan) -> Result<(), Violation> {
@@ -227,6 +223,7 @@ impl Session<'_> {
             if !self.look(&name).await? {
                 continue;
             }
+            self.settle_upload(&name).await?;
             let Some(sent) = self.request(&name).await? else { continue };
             self.send(&name, sent).await?;
             self.pause(40).await;

@@ -84,7 +84,7 @@ pub struct AzuriteArgs {
     #[arg(long, value_name = "PASSWORD", requires = "cert")]
     pub pwd: Option<Password>,
     /// Takes bearer tokens in accounts for development: audience and time must be right, the
-    /// signature is not verified. Needs --cert
+    /// signature is not verified. Over https, or from the same machine
     #[arg(long, value_name = "LEVEL")]
     pub oauth: Option<OauthLevel>,
     /// Account names are read from the path only, not from the host name

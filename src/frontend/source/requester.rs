@@ -14,7 +14,8 @@ pub(crate) struct Requester<'a> {
     pub(crate) arrival: Arrival<'a>,
     /// Whether the sender is authenticated.
     pub(crate) authenticated: bool,
-    /// Whether the sender may create a blob but not overwrite one.
+    /// Whether the sender may create a blob but not overwrite one, and does not say so itself with
+    /// `If-None-Match: *`.
     pub(crate) create_only: bool,
     /// The account for which the request is counted among the running requests.
     pub(crate) admitted: Option<AccountId>,

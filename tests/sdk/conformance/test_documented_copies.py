@@ -158,12 +158,15 @@ def test_a_missing_source_is_told_before_a_blob_in_the_way(account, source, cont
     """`object_store` copies so without overwriting."""
     blob = container.get_blob_client("there")
     blob.upload_blob(b"x")
-    missing = signed_url(account, container.get_blob_client("missing"))
-    headers = {"if-none-match": "*", **synchronous}
-    answer = wire.request("PUT", path_of(blob), headers={"x-ms-copy-source": missing, **headers})
-    assert (answer.status, answer.code) == (404, "CannotVerifyCopySource")
-    answer = wire.request("PUT", path_of(blob), headers={"x-ms-copy-source": signed_url(account, source), **headers})
-    assert (answer.status, answer.code) == (409, "BlobAlreadyExists")
+    query = dict(urllib.parse.parse_qsl(signed_url(account, blob, "c").partition("?")[2]))
+    bare = Wire(account)
+    for ask in (lambda headers: wire.request("PUT", path_of(blob), headers=headers),
+                lambda headers: bare.request("PUT", path_of(blob), query, headers, sign=False)):
+        for copied, wanted in ((container.get_blob_client("missing"), (404, "CannotVerifyCopySource")),
+                               (source, (409, "BlobAlreadyExists"))):
+            url = {"x-ms-copy-source": signed_url(account, copied)}
+            answer = ask({"if-none-match": "*", **url, **synchronous})
+            assert (answer.status, answer.code) == wanted
 
 
 def test_a_source_whose_host_has_no_address(container, wire):

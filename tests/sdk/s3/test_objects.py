@@ -8,9 +8,11 @@ import re
 import urllib.parse
 
 import pytest
+from azure.core.exceptions import HttpResponseError
 from botocore.exceptions import ClientError
 
 from lib import s3, s3_signing
+from lib.wire import Wire
 
 from conftest import outcome
 
@@ -39,6 +41,20 @@ def test_a_key_is_never_changed(raw, service, bucket, key):
     assert [blob.name for blob in service.get_container_client(bucket).list_blobs()] == [key]
     assert raw.call("DELETE", path).status == 204
     assert raw.call("GET", path).status == 404
+
+
+@pytest.mark.parametrize("key, listed", [
+    ("\x01", b'<Name Encoded="true">%01</Name>'), ("a/\x1fb", b'<Name Encoded="true">a/%1Fb</Name>')])
+def test_blob_reads_and_lists_a_key_that_it_would_not_make(account, service, raw, bucket, key, listed):
+    assert raw.call("PUT", path_of(bucket, key), body=b"by S3").status == 200
+    blob = service.get_blob_client(bucket, key)
+    assert blob.download_blob().readall() == b"by S3"
+    assert listed in Wire(account).request("GET", f"/{bucket}", {"restype": "container", "comp": "list"}).body
+    with pytest.raises(HttpResponseError) as caught:
+        blob.upload_blob(b"by Blob", overwrite=True)
+    assert (caught.value.status_code, caught.value.error_code) == (400, "InvalidResourceName")
+    blob.delete_blob()
+    assert raw.call("GET", path_of(bucket, key)).status == 404
 
 
 def test_keys_that_differ_a_little_are_different(client, bucket):

@@ -110,6 +110,7 @@ impl Session<'_> {
             if !self.look(name).await? {
                 return Err(format!("{name} cannot be listed at the end"));
             }
+            self.settle_upload(name).await?;
         }
         self.abort_uploads().await?;
         self.stack.env.clock.sleep(RESTORABLE_FOR.saturating_mul(2)).await;

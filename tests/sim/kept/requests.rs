@@ -1,5 +1,6 @@
 //! Requests about a name: what is sent, and what may come of it.
 
+use blockyard::frontend::write::Stored;
 use blockyard::index::BlobChange;
 use blockyard::index::DeleteBlob;
 use blockyard::index::Guard;
@@ -19,6 +20,7 @@ use blockyard::types::Retention;
 use blockyard::types::RetentionMode;
 use blockyard::types::Tags;
 use blockyard::types::Versioning;
+use bytes::Bytes;
 
 use super::*;
 use crate::draw::content;
@@ -27,7 +29,7 @@ use crate::requests::metadata;
 impl Session<'_> {
     /// Names of even clients are in a container with object lock, where soft delete is on at times.
     /// The others are in one whose versioning is suspended at times.
-    fn protection(&self, name: &str) -> Protection {
+    pub(super) fn protection(&self, name: &str) -> Protection {
         let is_locked = !name.starts_with('1');
         let soft = is_locked && self.draw.percent(60);
         let suspended = !is_locked && self.draw.percent(40);
@@ -85,21 +87,12 @@ impl Session<'_> {
     ) -> Result<Option<Sent>, Violation> {
         let mark = self.mark();
         let bytes = content(mark, self.draw.between(1_500, 20_000));
-        let (crc64, len) = (Crc64::of(&bytes), bytes.len() as u64);
+        let crc64 = Crc64::of(&bytes);
         if guard.protection.lock.is_some() && self.draw.percent(25) {
             guard.lock.retention = Some(self.retention());
         }
         let retention = guard.lock.retention;
-        let stored = match self.stack.pool.store(vec![bytes], len).await {
-            Ok(stored) => stored,
-            Err(error) => {
-                let told = [Reason::ServerBusy, Reason::InsufficientStorage];
-                return match told.contains(&error.reason) || self.is_down() {
-                    true => Ok(None),
-                    false => Err(format!("storing {name}: {error:?}")),
-                };
-            }
-        };
+        let Some(stored) = self.store(name, bytes).await? else { return Ok(None) };
         let versioning = guard.protection.versioning;
         let put = PutBlob {
             key: key(name),
@@ -129,6 +122,25 @@ impl Session<'_> {
             Delivered::Done | Delivered::Unknown => {}
         }
         Ok(None)
+    }
+
+    /// Stores bytes. `None` if the machine could not.
+    pub(super) async fn store(
+        &self,
+        name: &str,
+        bytes: Bytes,
+    ) -> Result<Option<Stored>, Violation> {
+        let len = bytes.len() as u64;
+        match self.stack.pool.store(vec![bytes], len).await {
+            Ok(stored) => Ok(Some(stored)),
+            Err(error) => {
+                let told = [Reason::ServerBusy, Reason::InsufficientStorage];
+                match told.contains(&error.reason) || self.is_down() {
+                    true => Ok(None),
+                    false => Err(format!("storing {name}: {error:?}")),
+                }
+            }
+        }
     }
 
     fn metadata(&self, name: &str, chain: Chain, guard: Guard) -> Option<Sent> {

@@ -1,16 +1,16 @@
 //! Versions that uploads in parts make. What protects such a version is said when its upload is
-//! started.
+//! started. Some uploads are completed in a later session than they began in, and some twice.
+
+use std::collections::BTreeMap;
 
 use blockyard::index::AbortUpload;
-use blockyard::index::CompleteUpload;
 use blockyard::index::Guard;
 use blockyard::index::NamedPart;
 use blockyard::index::StartUpload;
 use blockyard::index::UploadRefusal;
-use blockyard::protocol::model::Reason;
 use blockyard::types::Crc64;
 use blockyard::types::LockClaim;
-use blockyard::types::Retention;
+use blockyard::types::Protection;
 use blockyard::types::VersionId;
 
 use super::*;
@@ -23,16 +23,43 @@ use crate::uploads;
 /// blob that is put.
 const SMALL_PART: u64 = 3_700;
 
-/// An upload that was completed, and the version that it made.
+/// What is known of all uploads.
+#[derive(Debug, Default)]
+pub(super) struct Uploads {
+    /// The blob of each upload that was sent, and how far it came.
+    stages: BTreeMap<u64, (String, Stage)>,
+    /// Uploads of each name that have their parts and wait for their completion.
+    open: BTreeMap<String, Vec<Upload>>,
+    /// The upload of a name whose completion has no answer. The next look decides it.
+    in_doubt: BTreeMap<String, Upload>,
+    /// The last upload of each name that is known to be completed, and the version that it made.
+    completed: BTreeMap<String, (Upload, Option<VersionId>)>,
+}
+
+/// How far an upload came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Its start was sent.
+    Asked,
+    /// Its start was acknowledged.
+    Started,
+    /// Its completion was sent.
+    Completing,
+    /// Its completion was acknowledged, or a look has shown what it made.
+    Completed,
+}
+
+/// An upload with its parts, and the version that it will make.
 #[derive(Clone, Debug)]
-pub(super) struct Completed {
-    complete: CompleteUpload,
-    version: Option<VersionId>,
+struct Upload {
+    id: u64,
+    parts: Vec<NamedPart>,
+    entry: Entry,
 }
 
 impl Session<'_> {
-    /// Makes a version of parts: starts an upload, stages the parts, completes it. At times an
-    /// earlier upload of the name is completed again first.
+    /// Goes on with the uploads of a name: completes one that is open, or starts another one and
+    /// stages its parts. At times an earlier one is completed again first.
     pub(super) async fn upload(
         &self,
         name: &str,
@@ -42,44 +69,43 @@ impl Session<'_> {
         if self.draw.percent(20) {
             self.complete_again(name).await?;
         }
-        let mark = self.mark();
-        let retention =
-            (guard.protection.lock.is_some() && self.draw.percent(25)).then(|| self.retention());
-        let lock = LockClaim { retention, ..LockClaim::default() };
-        let marks = Marks { mark, ..Marks::default() };
-        let start = StartUpload { lock, ..uploads::start(key(name), mark, marks) };
-        self.world.borrow_mut().uploads.push((name.to_owned(), mark));
-        if !self.ask(name, Write::StartUpload(Box::new(start)), retention).await? {
+        let waiting = self.uploads(|all| all.open.get(name).map_or(0, Vec::len));
+        let upload = if waiting > 0 && self.draw.percent(50) {
+            self.uploads(|all| all.open.get_mut(name).map(|open| open.remove(0)))
+        } else {
+            self.start(name, guard.protection).await?
+        };
+        let Some(upload) = upload else { return Ok(()) };
+        if self.draw.percent(35) {
+            self.uploads(|all| all.open.entry(name.to_owned()).or_default().push(upload));
             return Ok(());
         }
-        let Some((parts, crc64)) = self.stage(name, mark).await? else { return Ok(()) };
-        let versioning = guard.protection.versioning;
-        let complete = uploads::complete(key(name), mark, guard, parts);
-        let entry = Entry { retention, ..Entry::of(mark, crc64) };
-        let sent = Sent {
-            write: Write::CompleteUpload(Box::new(complete.clone())),
-            after: chain.pushed(entry, versioning),
-            refusable: false,
-            ends: None,
-            doable: true,
-            what: "uploads",
-        };
-        if matches!(self.deliver(name, sent).await?, Delivered::Done) {
-            let made = self.world.borrow().chains[name].versions.last().cloned();
-            let version = made
-                .and_then(|made| made.time.map(|time| VersionId { time, is_null: made.is_null }));
-            let completed = Completed { complete, version };
-            self.world.borrow_mut().completed.insert(name.to_owned(), completed);
-            if self.draw.percent(30) {
-                self.complete_again(name).await?;
-            }
+        self.complete(name, chain, guard, upload).await
+    }
+
+    /// Starts an upload and stages its parts. `None` if the machine could not.
+    async fn start(&self, name: &str, protection: Protection) -> Result<Option<Upload>, Violation> {
+        let id = self.mark();
+        let is_locked = protection.lock.is_some();
+        let retention = (is_locked && self.draw.percent(25)).then(|| self.retention());
+        let legal_hold = (is_locked && self.draw.percent(10)).then_some(true);
+        let lock = LockClaim { retention, legal_hold, ..LockClaim::default() };
+        let marks = Marks { mark: id, ..Marks::default() };
+        let start = StartUpload { lock, ..uploads::start(key(name), id, marks) };
+        self.stage(name, id, Stage::Asked);
+        let until = retention.map(|retention| retention.until);
+        if !self.ask(name, Write::StartUpload(Box::new(start)), until).await? {
+            return Ok(None);
         }
-        Ok(())
+        self.stage(name, id, Stage::Started);
+        let Some((parts, crc64)) = self.stage_parts(name, id).await? else { return Ok(None) };
+        let entry = Entry { retention, hold: legal_hold, ..Entry::of(id, crc64) };
+        Ok(Some(Upload { id, parts, entry }))
     }
 
     /// Stages the parts of an upload. Returns them and the checksum of the whole, or `None` if the
     /// machine could not.
-    async fn stage(
+    async fn stage_parts(
         &self,
         name: &str,
         upload: u64,
@@ -94,16 +120,7 @@ impl Session<'_> {
             let segment = Segment { id: Some(number), tag, len };
             let bytes = content(tag, len);
             let of = Crc64::of(&bytes);
-            let stored = match self.stack.pool.store(vec![bytes], len).await {
-                Ok(stored) => stored,
-                Err(error) => {
-                    let told = [Reason::ServerBusy, Reason::InsufficientStorage];
-                    return match told.contains(&error.reason) || self.is_down() {
-                        true => Ok(None),
-                        false => Err(format!("storing a part of {name}: {error:?}")),
-                    };
-                }
-            };
+            let Some(stored) = self.store(name, bytes).await? else { return Ok(None) };
             let part = uploads::part(key(name), upload, segment, (stored.content(), of));
             let committing = stored.committing();
             if !self.ask(name, Write::StagePart(part), None).await? {
@@ -118,11 +135,66 @@ impl Session<'_> {
         Ok(Some((parts, crc64)))
     }
 
-    /// Completes the last completed upload of a name again, as a client does that lost the answer.
-    /// It answers the same, and no version is made.
+    async fn complete(
+        &self,
+        name: &str,
+        chain: Chain,
+        guard: Guard,
+        upload: Upload,
+    ) -> Result<(), Violation> {
+        let versioning = guard.protection.versioning;
+        let complete = uploads::complete(key(name), upload.id, guard, upload.parts.clone());
+        let sent = Sent {
+            write: Write::CompleteUpload(Box::new(complete)),
+            after: chain.pushed(upload.entry.clone(), versioning),
+            refusable: false,
+            ends: None,
+            doable: true,
+            what: "uploads",
+        };
+        self.stage(name, upload.id, Stage::Completing);
+        self.uploads(|all| all.in_doubt.insert(name.to_owned(), upload));
+        match self.deliver(name, sent).await? {
+            Delivered::Done => self.settle_upload(name).await,
+            Delivered::Refused => {
+                self.uploads(|all| {
+                    let upload = all.in_doubt.remove(name).into_iter();
+                    all.open.entry(name.to_owned()).or_default().extend(upload);
+                });
+                Ok(())
+            }
+            Delivered::Unknown => Ok(()),
+        }
+    }
+
+    /// Decides a completion from what is known of the name now. One that made no version may be
+    /// sent again later; one that did must answer with that version when it is.
+    pub(super) async fn settle_upload(&self, name: &str) -> Result<(), Violation> {
+        let Some(upload) = self.uploads(|all| all.in_doubt.remove(name)) else { return Ok(()) };
+        let made = self.world.borrow().chains[name]
+            .versions
+            .iter()
+            .find(|made| made.mark == upload.id)
+            .map(|made| made.time.map(|time| VersionId { time, is_null: made.is_null }));
+        let Some(version) = made else {
+            self.uploads(|all| all.open.entry(name.to_owned()).or_default().push(upload));
+            return Ok(());
+        };
+        self.stage(name, upload.id, Stage::Completed);
+        self.uploads(|all| all.completed.insert(name.to_owned(), (upload, version)));
+        if self.draw.percent(30) {
+            self.complete_again(name).await?;
+        }
+        Ok(())
+    }
+
+    /// Completes an upload again that is completed, as a client does that lost the answer. It
+    /// answers the same, and no version is made.
     async fn complete_again(&self, name: &str) -> Result<(), Violation> {
-        let last = self.world.borrow().completed.get(name).cloned();
-        let Some(Completed { complete, version }) = last else { return Ok(()) };
+        let last = self.uploads(|all| all.completed.get(name).cloned());
+        let Some((Upload { id, parts, .. }, version)) = last else { return Ok(()) };
+        let guard = Guard { protection: self.protection(name), ..Guard::default() };
+        let complete = uploads::complete(key(name), id, guard, parts);
         match self.stack.router.write(Write::CompleteUpload(Box::new(complete))).await {
             Ok(WriteReply::UploadCompleted(again)) if again.written.version == version => {
                 self.counts.add("uploads completed again", 1);
@@ -134,40 +206,56 @@ impl Session<'_> {
         }
     }
 
-    /// Ends all uploads, so that only versions keep bytes.
+    /// Ends all uploads, so that only versions keep bytes. Each is there that must be, and none
+    /// that was completed.
     pub(super) async fn abort_uploads(&self) -> Result<(), Violation> {
-        let uploads = std::mem::take(&mut self.world.borrow_mut().uploads);
-        for (name, upload) in uploads {
+        let stages = self.uploads(|all| std::mem::take(&mut all.stages));
+        for (upload, (name, stage)) in stages {
             let abort = AbortUpload { key: key(&name), upload: uploads::id(upload) };
-            match self.stack.router.write(Write::AbortUpload(abort)).await {
-                Ok(_) => self.counts.add("uploads aborted", 1),
-                Err(Error::Refused(Refused::Upload(UploadRefusal::NotFound))) => {}
+            let was_there = match self.stack.router.write(Write::AbortUpload(abort)).await {
+                Ok(_) => true,
+                Err(Error::Refused(Refused::Upload(UploadRefusal::NotFound))) => false,
                 Err(error) => return Err(format!("{name}: an upload cannot be ended: {error}")),
+            };
+            self.counts.add("uploads aborted", u64::from(was_there));
+            let must_be = match stage {
+                Stage::Started => Some(true),
+                Stage::Completed => Some(false),
+                Stage::Asked | Stage::Completing => None,
+            };
+            if must_be.is_some_and(|must_be| must_be != was_there) {
+                return Err(format!("{name}: upload {upload}, {stage:?}, there: {was_there}"));
             }
         }
         Ok(())
     }
 
-    /// Sends a request that changes no version. Tells whether it was done. `retention` is the one
-    /// that it sets, which may be over before it is evaluated.
+    /// Sends a request that changes no version. Tells whether it was done. `ends` is when the
+    /// retention ends that it sets, which may be before it is evaluated.
     async fn ask(
         &self,
         name: &str,
         write: Write,
-        retention: Option<Retention>,
+        ends: Option<Timestamp>,
     ) -> Result<bool, Violation> {
-        let answer = self.stack.router.write(write).await;
-        let latest = self.latest();
-        match answer {
+        match self.stack.router.write(write).await {
             Ok(_) => Ok(true),
             Err(Error::Overloaded | Error::Full(_)) => Ok(false),
             Err(Error::Unavailable(_)) if self.is_down() => Ok(false),
             Err(Error::Refused(Refused::RetentionInPast))
-                if retention.is_some_and(|of| of.until <= latest) =>
+                if ends.is_some_and(|until| until <= self.latest()) =>
             {
                 Ok(false)
             }
             Err(error) => Err(format!("{name}: an upload was not started or staged: {error}")),
         }
+    }
+
+    fn uploads<T>(&self, change: impl FnOnce(&mut Uploads) -> T) -> T {
+        change(&mut self.world.borrow_mut().uploads)
+    }
+
+    fn stage(&self, name: &str, upload: u64, stage: Stage) {
+        self.uploads(|all| all.stages.insert(upload, (name.to_owned(), stage)));
     }
 }

@@ -59,6 +59,7 @@ use crate::types::ContentMd5;
 use crate::types::ContentTag;
 use crate::types::Crc64;
 use crate::types::CustomerKey;
+use crate::types::EtagMatch;
 use crate::types::RehydratePriority;
 use crate::types::Rehydration;
 use crate::types::RoutingKey;
@@ -202,6 +203,9 @@ pub(crate) async fn copy(
     check_wait(copy.sync, found.len())?;
     let facts = found.facts();
     let kind = kind_of_copy(facts.kind, copy.seal)?;
+    if !requester.create_only && precondition.conditions.if_none_match == Some(EtagMatch::Any) {
+        check_absent(front, &blob).await?;
+    }
     let (id, len) = (fresh_id(front), found.len());
     let routing = RoutingKey::blob(&blob.key);
     let own_key = precondition.encryption.key().cloned();
@@ -273,9 +277,10 @@ fn check_wait(sync: bool, len: u64) -> Result<(), Refusal> {
     Err(refused.hint(Hint::SourceTooLongToWait))
 }
 
-/// Refuses to overwrite a blob for a sender that may only create one. The commit checks it again;
-/// here it is refused before the source is asked, whose refusal would hide it. A sender that may
-/// overwrite is told of the source first: `object_store` relies on it.
+/// Refuses a copy that may only make a blob where there is one. The commit checks it again; here it
+/// is refused before bytes are taken. If the right to overwrite is missing, that is before the
+/// source is asked, whose refusal would hide it. If the request has the condition itself, the source
+/// is looked up first: `object_store` expects 404 of a missing one.
 async fn check_absent(front: &FrontEnd, blob: &BlobVersion) -> Result<(), Refusal> {
     let (key, revision, guard) = (blob.key.clone(), blob.revision, Guard::default());
     let read = ReadBlob { key, revision, guard, range: None, pieces: false };
