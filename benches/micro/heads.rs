@@ -1,5 +1,5 @@
-//! What it costs that hyper notes how the names of a head are spelled (ADR 0043): a request served
-//! in memory without it and with it.
+//! What it costs to note how the metadata names of a head are spelled (ADR 0043), beside what
+//! reading and answering the head costs.
 
 use std::convert::Infallible;
 use std::io;
@@ -8,8 +8,10 @@ use std::task::Context;
 use std::task::Poll;
 use std::task::Waker;
 
+use blockyard::frontend::dialect::spelling::Spelling;
 use bytes::Bytes;
 use divan::Bencher;
+use http::Extensions;
 use http::Response;
 use http_body_util::Empty;
 use hyper::rt::ReadBufCursor;
@@ -58,19 +60,34 @@ impl hyper::rt::Write for Memory {
     }
 }
 
-/// One request, from its bytes to those of its answer.
-#[divan::bench(args = [false, true])]
-fn head_with_spelling(bencher: Bencher<'_, '_>, spelled: bool) {
+/// One request without a service, from its bytes to those of its answer.
+#[divan::bench]
+fn head(bencher: Bencher<'_, '_>) {
     bencher.bench(|| {
         let service = service_fn(|request| async move {
             divan::black_box(request);
             Ok::<_, Infallible>(Response::new(Empty::<Bytes>::new()))
         });
-        let mut builder = http1::Builder::new();
-        builder.preserve_header_case(spelled);
-        let mut served =
-            Box::pin(builder.serve_connection(Memory(Bytes::from_static(HEAD)), service));
+        let mut served = Box::pin(
+            http1::Builder::new().serve_connection(Memory(Bytes::from_static(HEAD)), service),
+        );
         let done = served.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         assert!(done.is_ready(), "a connection in memory does not wait");
+    });
+}
+
+/// What noting the spelling adds to a request: to one without metadata, and to one with it.
+#[divan::bench(args = [0, 4])]
+fn spelling(bencher: Bencher<'_, '_>, metadata: usize) {
+    let end = HEAD.len() - 2;
+    let names = (0..metadata).map(|n| format!("x-ms-meta-Name{n}: value\r\n"));
+    let head = [&HEAD[..end], names.collect::<String>().as_bytes(), b"\r\n"].concat();
+    let spelling = Spelling::default();
+    bencher.bench(|| {
+        let mut extensions = Extensions::new();
+        spelling.read(divan::black_box(&head));
+        spelling.give(&mut extensions);
+        spelling.next();
+        extensions
     });
 }

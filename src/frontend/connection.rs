@@ -34,6 +34,9 @@ use crate::frontend::connections::GOODBYE;
 use crate::frontend::connections::Guarded;
 use crate::frontend::connections::InProgress;
 use crate::frontend::connections::Slot;
+use crate::frontend::dialect::spelling::Noting;
+use crate::frontend::dialect::spelling::Spelling;
+use crate::frontend::layered::Layered;
 use crate::frontend::linger;
 use crate::frontend::observe::ConnectionAborted;
 use crate::frontend::opening::Opened;
@@ -162,11 +165,21 @@ impl Connection<'_> {
 
     async fn http1(&self, stream: Rewound) -> io::Result<()> {
         let Self { peer, flow, listener, slot } = *self;
-        let service = service_fn(|request: Request<Incoming>| {
+        // Azure's metadata names have a case.
+        let spelling = Arc::<Spelling>::default();
+        let stream = Layered::new(Box::new(stream), Noting(Arc::clone(&spelling)));
+        let service = service_fn(|mut request: Request<Incoming>| {
+            spelling.give(request.extensions_mut());
             // Boxed: hyper reserves space for this future while the connection is idle, and
             // answering takes 13 KiB.
             let running = slot.map(Slot::begin);
-            boxed(|| answer(&listener.front, request, peer, running, |body| body.noted(flow)))
+            let spelling = &spelling;
+            boxed(|| async move {
+                let noted = |body: ResponseBody| body.noted(flow);
+                let answered = answer(&listener.front, request, peer, running, noted).await;
+                spelling.next();
+                answered
+            })
         });
         let mut builder = http1::Builder::new();
         builder
@@ -175,8 +188,6 @@ impl Connection<'_> {
             .max_headers(listener.config.headers_max)
             .max_buf_size(listener.config.head_bytes_max)
             .keep_alive(slot.is_some())
-            // Azure's metadata names have a case (`dialect/header_case.rs`).
-            .preserve_header_case(true)
             .half_close(false);
         let mut served = pin!(builder.serve_connection(TokioIo::new(stream), service));
         let moment = tokio::select! {

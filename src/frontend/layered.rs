@@ -19,8 +19,8 @@ pub(crate) trait Layer: fmt::Debug + Send + Unpin {
         false
     }
 
-    /// Called with the number of bytes read from the stream.
-    fn read(&mut self, _bytes: usize) {}
+    /// Called with the bytes read from the stream.
+    fn read(&mut self, _bytes: &[u8]) {}
 
     /// Called with the result of a write to the stream.
     fn wrote(&mut self, _written: &Poll<io::Result<usize>>) {}
@@ -56,7 +56,7 @@ impl<L: Layer> AsyncRead for Layered<L> {
         }
         let before = buf.filled().len();
         let read = Pin::new(&mut *self.stream).poll_read(cx, buf);
-        self.layer.read(buf.filled().len() - before);
+        self.layer.read(buf.filled().get(before..).unwrap_or_default());
         read
     }
 }

@@ -46,8 +46,8 @@ pub(crate) fn paced(
 }
 
 impl Layer for Writes {
-    fn read(&mut self, bytes: usize) {
-        self.received.inc_by(bytes as u64);
+    fn read(&mut self, bytes: &[u8]) {
+        self.received.inc_by(bytes.len() as u64);
     }
 
     /// The clock is read only when the send buffer becomes full or was full.

@@ -1,9 +1,10 @@
 //! The case of metadata names. Azure keeps it; the header names of the HTTP library have none.
 //!
-//! hyper notes how the names of a head are spelled, in an extension of the message whose type is
-//! its own, and spells the names of an answer as that extension says. So hyper is asked for both:
-//! to read a spelling it writes a head in memory, and to make one it reads a head in memory. Only
-//! requests and answers with metadata cost that (ADR 0043).
+//! `spelling.rs` notes how a request spells them. hyper notes how the answer of another server
+//! does, in an extension of the message whose type is its own, and spells the names of an answer
+//! as such an extension says. So hyper is asked for both: to read a spelling it writes a head in
+//! memory, and to make one it reads a head in memory. Only copies of blobs with metadata from
+//! other servers, and answers with upper-case names, cost that (ADR 0043).
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -27,6 +28,7 @@ use hyper::rt::ReadBufCursor;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 
+use crate::frontend::dialect::spelling::Names;
 use crate::protocol::azure::METADATA_PREFIX;
 use crate::types::Metadata;
 
@@ -45,7 +47,10 @@ pub(in crate::frontend) fn respelled(
     if metadata.is_empty() || names.is_empty() {
         return metadata;
     }
-    let spelled = spelled(&names, extensions);
+    let spelled = match extensions.get::<Names>() {
+        Some(Names(spelled)) => spelled.clone(),
+        None => spelled(&names, extensions),
+    };
     metadata.respelled(|name| {
         let is = |spelled: &&String| spelled.eq_ignore_ascii_case(name);
         spelled.iter().find(is).cloned()

@@ -9,8 +9,8 @@
 //! 4. `framing.rs` has bodies that carry their checksums; `source.rs` and `outside.rs` write
 //!    the requests of a copy for its source.
 //! 5. Only Azure has `batch.rs`, requests in a request, `website.rs`, the web endpoint,
-//!    `backslash.rs`, names that Azure reads otherwise than they are sent, and `header_case.rs`,
-//!    the case of metadata names.
+//!    `backslash.rs`, names that Azure reads otherwise than they are sent, and `header_case.rs`
+//!    with `spelling.rs`, the case of metadata names.
 //! 6. `s3/` recognises, identifies and admits the requests of S3 and verifies their bodies. The
 //!    fields of a form are read there before all else (`s3/forms.rs`).
 //! 7. `foreign.rs` is the interface of a dialect that a test provides. Only builds with debug
@@ -30,6 +30,7 @@ mod identify;
 pub(in crate::frontend) mod outside;
 pub(in crate::frontend) mod s3;
 pub(in crate::frontend) mod source;
+pub mod spelling;
 pub(in crate::frontend) mod website;
 
 #[cfg(debug_assertions)]

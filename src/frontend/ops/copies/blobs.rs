@@ -196,16 +196,12 @@ pub(crate) async fn copy(
     let account = requester.account;
     let blob = BlobTarget { account, path: copy.path, precondition: copy.precondition };
     let Located { container, blob, precondition } = blob.locate_for_content(&front.rows).await?;
-    if requester.create_only {
-        check_absent(front, &blob).await?;
-    }
-    let found = source::open(front, requester, &copy.source).await?;
-    check_wait(copy.sync, found.len())?;
+    let is_exclusive = precondition.conditions.if_none_match == Some(EtagMatch::Any);
+    let absent = is_exclusive.then_some(&blob);
+    let wanted = WantedSource { source: &copy.source, sync: copy.sync, absent };
+    let found = open(front, requester, wanted).await?;
     let facts = found.facts();
     let kind = kind_of_copy(facts.kind, copy.seal)?;
-    if !requester.create_only && precondition.conditions.if_none_match == Some(EtagMatch::Any) {
-        check_absent(front, &blob).await?;
-    }
     let (id, len) = (fresh_id(front), found.len());
     let routing = RoutingKey::blob(&blob.key);
     let own_key = precondition.encryption.key().cloned();
@@ -268,6 +264,37 @@ pub(crate) async fn copy(
     Ok(with_encryption_header(Reply::BlobCopied { change, id, state, checksums }, &encryption))
 }
 
+/// The source of a copy, and what must hold before it is read.
+struct WantedSource<'a> {
+    source: &'a CopySource,
+    /// Whether the client waits for the copy.
+    sync: bool,
+    /// The blob that must not be there.
+    absent: Option<&'a BlobVersion>,
+}
+
+/// Opens the source of a copy. The blob that must not be there is looked for before bytes are
+/// taken: if the sender may not overwrite it, also before the source is asked, whose refusal would
+/// hide that. If the request has the condition itself, the source is looked up first:
+/// `object_store` expects 404 of a missing one.
+async fn open(
+    front: &FrontEnd,
+    requester: Requester<'_>,
+    wanted: WantedSource<'_>,
+) -> Result<Source, Refusal> {
+    let WantedSource { source, sync, absent } = wanted;
+    let (early, late) = if requester.create_only { (absent, None) } else { (None, absent) };
+    if let Some(blob) = early {
+        check_absent(front, blob).await?;
+    }
+    let found = source::open(front, requester, source).await?;
+    check_wait(sync, found.len())?;
+    if let Some(blob) = late {
+        check_absent(front, blob).await?;
+    }
+    Ok(found)
+}
+
 /// Refuses a synchronous copy of a source that is too long.
 fn check_wait(sync: bool, len: u64) -> Result<(), Refusal> {
     if !sync || len <= SYNC_BYTES_MAX {
@@ -277,10 +304,7 @@ fn check_wait(sync: bool, len: u64) -> Result<(), Refusal> {
     Err(refused.hint(Hint::SourceTooLongToWait))
 }
 
-/// Refuses a copy that may only make a blob where there is one. The commit checks it again; here it
-/// is refused before bytes are taken. If the right to overwrite is missing, that is before the
-/// source is asked, whose refusal would hide it. If the request has the condition itself, the source
-/// is looked up first: `object_store` expects 404 of a missing one.
+/// Refuses a copy that may only make a blob where there is one. The commit checks it again.
 async fn check_absent(front: &FrontEnd, blob: &BlobVersion) -> Result<(), Refusal> {
     let (key, revision, guard) = (blob.key.clone(), blob.revision, Guard::default());
     let read = ReadBlob { key, revision, guard, range: None, pieces: false };
