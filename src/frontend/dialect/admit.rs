@@ -29,9 +29,9 @@ use crate::frontend::dialect::Dialect;
 use crate::frontend::dialect::Foreign;
 use crate::frontend::dialect::Sender;
 use crate::frontend::dialect::backslash::identify_with_backslash;
-use crate::frontend::dialect::header_case::respelled;
 use crate::frontend::dialect::identify::identify;
 use crate::frontend::dialect::s3;
+use crate::frontend::dialect::spelling::respelled;
 use crate::frontend::errors;
 use crate::frontend::state::FrontEnd;
 use crate::protocol::azure;
@@ -84,7 +84,7 @@ async fn azure(
     let mut parsed = azure::parse(head, address, &context);
     if let Some(metadata) = parsed.as_mut().ok().and_then(|p| p.operation_mut().metadata_mut()) {
         let given = std::mem::take(metadata);
-        *metadata = respelled(given, &head.headers, &head.extensions);
+        *metadata = respelled(given, &head.extensions);
     }
     let mut not_open = None;
     if let Some(audience) = caller.audience() {

@@ -28,15 +28,14 @@ use hyper::rt::ReadBufCursor;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 
-use crate::frontend::dialect::spelling::Names;
 use crate::protocol::azure::METADATA_PREFIX;
 use crate::types::Metadata;
 
 /// A request without headers, which ends its connection.
 const BARE_HEAD: &str = "GET / HTTP/1.0\r\n";
 
-/// Metadata with its names as the head of a message spells them. `headers` and `extensions` are
-/// those of the head.
+/// Metadata with its names as the answer of another server spells them. `headers` and `extensions`
+/// are those of the answer.
 pub(in crate::frontend) fn respelled(
     metadata: Metadata,
     headers: &HeaderMap,
@@ -47,10 +46,7 @@ pub(in crate::frontend) fn respelled(
     if metadata.is_empty() || names.is_empty() {
         return metadata;
     }
-    let spelled = match extensions.get::<Names>() {
-        Some(Names(spelled)) => spelled.clone(),
-        None => spelled(&names, extensions),
-    };
+    let spelled = spelled(&names, extensions);
     metadata.respelled(|name| {
         let is = |spelled: &&String| spelled.eq_ignore_ascii_case(name);
         spelled.iter().find(is).cloned()

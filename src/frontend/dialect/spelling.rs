@@ -2,11 +2,13 @@
 //! read (ADR 0043). HTTP/1 only.
 //!
 //! hyper's parser alone decides what a request is. What is noted here is asked only for the
-//! spelling of a name that hyper has parsed, so at worst a name is in lower case, as it is if a
-//! client sends a request before it has the answer of the last one.
+//! spelling of a name that hyper has parsed. At worst a name has the case of another head of the
+//! connection, or lower case: if a client sends a request before it has the answer of the last one,
+//! and if what is left of a body looks like a head.
 
 #![deny(clippy::indexing_slicing)]
 
+use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
@@ -15,16 +17,30 @@ use memchr::memchr;
 
 use crate::frontend::layered::Layer;
 use crate::protocol::azure::METADATA_PREFIX;
+use crate::types::Metadata;
 
 /// Bytes of a line that are kept until its end is read, and bytes of all names of a head. Metadata
 /// has 8 KiB at most.
-const BYTES_MAX: usize = 8 << 10;
+const BYTES_MAX: usize = 16 << 10;
 /// The end of a request line. What precedes it on the line does not matter.
 const VERSIONS: [&[u8]; 2] = [b"HTTP/1.1", b"HTTP/1.0"];
+/// Bytes of the end of a line that tell whether it is a request line.
+const VERSION_TAIL: usize = 9;
+/// Bytes of a head. What is longer is a body that looks like one.
+const HEAD_BYTES_MAX: usize = 256 << 10;
 
 /// The metadata names of a head without their prefix, as they are spelled.
 #[derive(Clone, Debug)]
-pub(super) struct Names(pub(super) Vec<String>);
+struct Names(Vec<String>);
+
+/// Metadata with its names as the head of its request spells them.
+pub(super) fn respelled(metadata: Metadata, extensions: &Extensions) -> Metadata {
+    let Some(Names(names)) = extensions.get::<Names>() else { return metadata };
+    // What looks like an earlier head is part of a body.
+    metadata.respelled(|name| {
+        names.iter().rev().find(|spelled| spelled.eq_ignore_ascii_case(name)).cloned()
+    })
+}
 
 /// What a connection has read of the head of its next request.
 #[derive(Debug, Default)]
@@ -40,6 +56,8 @@ struct Scan {
     names: Vec<String>,
     /// Bytes of `names`.
     bytes: usize,
+    /// Bytes of the lines of the head.
+    len: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,8 +67,10 @@ enum Stage {
     Before,
     /// Lines of the head are read.
     Head,
-    /// The head is read.
+    /// The head is read. If more is read before it is given to a request, it was no head.
     After,
+    /// The request has it, and its answer is not there yet.
+    Given,
 }
 
 impl Spelling {
@@ -62,7 +82,7 @@ impl Spelling {
     /// Gives the spellings of the head that has been read to its request.
     pub fn give(&self, extensions: &mut Extensions) {
         let names = self.with(|scan| {
-            scan.stage = Stage::After;
+            scan.stage = Stage::Given;
             scan.held = Vec::new();
             std::mem::take(&mut scan.names)
         });
@@ -83,7 +103,10 @@ impl Spelling {
 
 impl Scan {
     fn read(&mut self, mut bytes: &[u8]) {
-        while self.stage != Stage::After {
+        if self.stage == Stage::After && !bytes.is_empty() {
+            *self = Self::default();
+        }
+        while matches!(self.stage, Stage::Before | Stage::Head) {
             let end = memchr(b'\n', bytes).and_then(|end| bytes.split_at_checked(end));
             let Some((line, rest)) = end else { return self.hold(bytes) };
             bytes = rest.get(1..).unwrap_or_default();
@@ -118,9 +141,14 @@ impl Scan {
             Stage::Before if VERSIONS.iter().any(|version| line.ends_with(version)) => {
                 self.stage = Stage::Head;
             }
-            Stage::Before | Stage::After => {}
+            Stage::Before | Stage::After | Stage::Given => {}
             Stage::Head if line.is_empty() => self.stage = Stage::After,
             Stage::Head => {
+                self.len += line.len() + 1;
+                if self.len > HEAD_BYTES_MAX {
+                    *self = Self::default();
+                    return;
+                }
                 let of_metadata = line
                     .split_at_checked(METADATA_PREFIX.len())
                     .filter(|(start, _)| start.eq_ignore_ascii_case(METADATA_PREFIX.as_bytes()));
@@ -136,20 +164,19 @@ impl Scan {
         let Some((name, _)) = memchr(b':', rest).and_then(|end| rest.split_at_checked(end)) else {
             return;
         };
-        let bytes = self.bytes + name.len();
-        if let (Ok(name), true) = (std::str::from_utf8(name), bytes <= BYTES_MAX) {
+        // An empty name is refused. Each takes room beside its bytes.
+        let bytes = self.bytes + name.len() + size_of::<String>();
+        let fits = !name.is_empty() && bytes <= BYTES_MAX;
+        if let (Ok(name), true) = (std::str::from_utf8(name), fits) {
             self.bytes = bytes;
             self.names.push(name.to_owned());
         }
     }
 }
 
-/// Bytes of the end of a line that tell whether it is a request line.
-const VERSION_TAIL: usize = 9;
-
 /// Notes what a connection reads.
 #[derive(Debug)]
-pub(in crate::frontend) struct Noting(pub(in crate::frontend) std::sync::Arc<Spelling>);
+pub(in crate::frontend) struct Noting(pub(in crate::frontend) Arc<Spelling>);
 
 impl Layer for Noting {
     fn read(&mut self, bytes: &[u8]) {
@@ -174,7 +201,7 @@ mod tests {
     fn names_are_as_the_head_spells_them() {
         let spelling = Spelling::default();
         spelling.read(HEAD.as_bytes());
-        assert_eq!(given(&spelling), ["One", "tWO", ""]);
+        assert_eq!(given(&spelling), ["One", "tWO"]);
         assert!(given(&spelling).is_empty(), "they belong to one request");
     }
 
@@ -185,7 +212,7 @@ mod tests {
             for piece in HEAD.as_bytes().chunks(size) {
                 spelling.read(piece);
             }
-            assert_eq!(given(&spelling), ["One", "tWO", ""], "pieces of {size}");
+            assert_eq!(given(&spelling), ["One", "tWO"], "pieces of {size}");
         }
     }
 
@@ -193,23 +220,26 @@ mod tests {
     fn a_body_says_nothing() {
         let spelling = Spelling::default();
         spelling.read(format!("{HEAD}x-ms-meta-Body: 1\r\n").as_bytes());
+        assert_eq!(given(&spelling), ["One", "tWO"]);
         spelling.read(b"x-ms-meta-More: 1\r\n\r\n");
-        assert_eq!(given(&spelling), ["One", "tWO", ""]);
         spelling.read(HEAD.as_bytes());
         assert!(given(&spelling).is_empty(), "the answer is not there yet");
     }
 
     #[test]
     fn the_rest_of_a_body_may_precede_the_next_head() {
-        for rest in ["", "\r\n\r\n", "x-ms-meta-Rest: 1\r\n\r\n", &"no line ".repeat(9_000)] {
+        let part = "GET /x HTTP/1.1\r\nx-ms-meta-ONE: 1\r\n";
+        let like_a_head = format!("{part}\r\nx\r\n");
+        let long = "no line ".repeat(9_000);
+        for rest in ["", "\r\n\r\n", "x-ms-meta-Rest: 1\r\n\r\n", &long, &like_a_head] {
             let spelling = Spelling::default();
             spelling.read(HEAD.as_bytes());
             given(&spelling);
             spelling.next();
-            for piece in format!("{rest}{HEAD}").as_bytes().chunks(1_000) {
+            for piece in rest.as_bytes().chunks(1_000).chain([HEAD.as_bytes()]) {
                 spelling.read(piece);
             }
-            assert_eq!(given(&spelling), ["One", "tWO", ""], "{} bytes", rest.len());
+            assert_eq!(given(&spelling), ["One", "tWO"], "{} bytes", rest.len());
         }
     }
 
@@ -222,9 +252,23 @@ mod tests {
         }
         assert_eq!(spelling.with(|scan| scan.held.len()), BYTES_MAX);
         spelling.read(b"\r\n");
-        for number in 0..100 {
-            spelling.read(format!("x-ms-meta-{number}{}: 1\r\n", "a".repeat(1_000)).as_bytes());
+        for number in 0..100_000 {
+            spelling.read(format!("x-ms-meta-:\r\nx-ms-meta-{number}: 1\r\n").as_bytes());
+            let (names, bytes) = spelling.with(|scan| (scan.names.len(), scan.bytes));
+            assert!(names <= 1_000 && bytes <= BYTES_MAX, "{names} names, {bytes} bytes");
         }
-        assert!(spelling.with(|scan| scan.names.len()) <= 8);
+        assert!(given(&spelling).is_empty(), "no head is so long");
+    }
+
+    #[test]
+    fn the_last_head_counts() {
+        let spelling = Spelling::default();
+        spelling.read(b"GET /x HTTP/1.1\r\nx-ms-meta-ONE: 1\r\n");
+        spelling.read(HEAD.as_bytes());
+        let mut extensions = Extensions::new();
+        spelling.give(&mut extensions);
+        let metadata = Metadata::new([("one".to_owned(), "1"), ("three".to_owned(), "3")]).unwrap();
+        let metadata = respelled(metadata, &extensions);
+        assert_eq!(metadata.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["One", "three"]);
     }
 }

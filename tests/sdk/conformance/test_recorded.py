@@ -413,6 +413,17 @@ def test_metadata_names_keep_their_case(account, container, service):
     assert bucket.head_object(Bucket=container.container_name, Key="copy")["Metadata"] == {name.lower(): v for name, v in given.items()}
 
 
+def test_metadata_names_keep_their_case_after_a_refused_body(container, service):
+    """On one connection, which clients of one service share. The body has lines like those of a head."""
+    name = container.container_name
+    body = b"GET /x HTTP/1.1\r\nx-ms-meta-FIRST: 1\r\n\r\n" * 3_000
+    made = service.get_blob_client(name, "b")
+    for spelled in ("First", "fiRST"):
+        refused(lambda: service.get_blob_client(f"{name}-none", "b").upload_blob(body), 404, "ContainerNotFound")
+        made.upload_blob(body, metadata={spelled: "2"}, overwrite=True)
+        assert made.get_blob_properties().metadata == {spelled: "2"}
+
+
 def test_metadata_names_that_differ_in_case_only(blob, wire):
     """Two such headers are one, twice."""
     blob.upload_blob(b"x")
