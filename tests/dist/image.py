@@ -34,7 +34,8 @@ def image(program):
     place.need_chroot()
     place.need("busybox", "busybox-static")
     place.need("unshare", "util-linux")
-    if "statically linked" not in subprocess.run(["file", "-L", shutil.which("busybox")], capture_output=True, text=True, check=True).stdout:
+    headers = ["readelf", "--wide", "--program-headers", shutil.which("busybox")]
+    if "INTERP" in subprocess.run(headers, capture_output=True, text=True, check=True).stdout:
         raise place.Skipped("busybox is not linked statically (Debian package busybox-static)")
     # Not below a folder that only root enters.
     root = pathlib.Path(f"/tmp/dist-image-{os.getpid()}")
@@ -46,8 +47,10 @@ def image(program):
 
 def build(program, root):
     """Makes the root."""
-    copied = re.findall(r"^COPY --from=build (?:--chown=\S+ )?\S+ (\S+)$", modules.DOCKERFILE.read_text(encoding="utf-8"), re.MULTILINE)
+    text = modules.DOCKERFILE.read_text(encoding="utf-8")
+    copied = re.findall(r"^COPY --from=build (?:--chown=\S+ )?\S+ (\S+)$", text, re.MULTILINE)
     expect(copied == COPIED, f"docker/Dockerfile copies {copied}: make the root of this test so too")
+    expect(f"\nUSER {USER}:{USER}\n" in text, f"the user of docker/Dockerfile is not {USER}")
     for folder in ("bin", "etc/ssl/certs", "proc", "dev", "root", "usr/local/bin"):
         (root / folder).mkdir(parents=True)
     (root / "tmp").mkdir()
