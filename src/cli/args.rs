@@ -58,15 +58,15 @@ pub enum Command {
     /// Print a URL with a shared access signature for an account, container or blob; needs no
     /// running server
     Sas(Box<SasArgs>),
-    /// List containers, folders and blobs of a blob service
+    /// List containers, folders and blobs of a blob service, or local files
     Ls(Box<LsArgs>),
     /// Copy files and blobs, in either direction or from blob to blob; goes on where it stopped
     Cp(Box<CpArgs>),
-    /// Delete blobs, or a container
+    /// Delete blobs, containers, or local files and folders
     Rm(Box<RmArgs>),
-    /// Print blobs to standard output
+    /// Print blobs and local files to standard output
     Cat(Box<CatArgs>),
-    /// Show the properties, metadata and tags of blobs and containers
+    /// Show the properties, metadata and tags of blobs and containers, or facts of local files
     Stat(Box<StatArgs>),
     /// Measure a blob or S3 service: operations a second, latencies, errors. Removes what it wrote
     Bench(Box<BenchArgs>),

@@ -20,7 +20,7 @@ import subprocess
 import threading
 import time
 
-from lib import cli
+from lib import cli, local_files
 from lib.account import DEV_KEY, DEV_NAME
 from lib.commands import command
 from lib.content import content, pieces
@@ -356,7 +356,9 @@ def commands(client, server, verdicts, scratch):
     verdicts.check("(e) ls shows containers", BOX in names)
     (scratch / "small").write_bytes(b"small")
     for words, code in ((["cat", f"by://{BOX}/none"], 1), (["ls", "by://nobox"], 1), (["stat", f"by://{BOX}/none"], 1),
-                        (["ls", "local"], 2), (["cp", "a", "b"], 2), (["cp", f"by://{BOX}", "x"], 2), (["cat", "s3://x/y"], 2),
+                        (["ls", scratch / "none"], 1), (["cat", scratch / "none"], 1), (["stat", scratch / "none"], 1), (["rm", scratch / "none"], 1),
+                        (["ls", "-"], 2), (["cat", scratch / "small", "-"], 2), (["rm", "by:box"], 2), (["cat", scratch], 2),
+                        (["cp", "a", "b"], 2), (["cp", f"by://{BOX}", "x"], 2), (["cat", "s3://x/y"], 2),
                         (["cp", scratch, f"by://{BOX}/x"], 2), (["cp", scratch / "none", f"by://{BOX}/x"], 1),
                         (["cp", scratch / "small", "by://nobox/x"], 1), (["rm", f"by://{BOX}"], 2), (["rm", "-r", f"by://{BOX}"], 2),
                         (["rm", f"by://{BOX}/many/"], 2), (["rm", f"by://{BOX}/none"], 1), (["rm", "-r", f"by://{BOX}/none"], 1)):
@@ -364,6 +366,7 @@ def commands(client, server, verdicts, scratch):
         verdicts.check(f"(e) exit code of {words[0]} {str(words[-1])[-14:]}", found == code and errors, code, f"{found} {errors[-60:]}")
     sources(client, verdicts, scratch)
     deletions(client, service, verdicts, scratch)
+    local_files.commands(client, verdicts, scratch, BOX)
 
 
 def sources(client, verdicts, scratch):

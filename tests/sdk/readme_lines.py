@@ -144,7 +144,7 @@ def run_lines(pages, banner, scratch, issuer, options, verdicts):
         verdicts.check(f"{name} has lines", bool(blocks), "some", len(blocks))
         for number, (language, block) in enumerate(blocks, 1):
             if language == "python":
-                works(f"{name}: Python lines {number}", [sys.executable, "-c", block], "committed")
+                works(f"{name}: Python lines {number}", [sys.executable, "-c", block], "two protocols")
             elif language == "sh":
                 shell(block)
     for line in banner().splitlines():

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::cli::escaped;
 use crate::cli::files::show::Style;
 use crate::cli::output;
 use crate::node::config::Size;
@@ -62,7 +63,7 @@ impl Figures {
             Style::Terminal | Style::Plain => {
                 let mut text = row(style, &self.cells());
                 for (reason, count) in &self.achieved.failures {
-                    let reason = output::shown(reason);
+                    let reason = escaped::shown(reason);
                     text += &match style {
                         Style::Terminal => format!("  {count} x {reason}\n"),
                         Style::Json | Style::Plain => format!("\t{count}\t{reason}\n"),

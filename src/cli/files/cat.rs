@@ -1,12 +1,17 @@
-//! `blockyard cat`: blobs on standard output.
+//! `blockyard cat`: blobs and files on standard output.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::path::Path;
 
 use clap::Args;
 use futures_util::StreamExt;
 use futures_util::stream;
 
 use crate::env::stdout;
+use crate::env::user_files;
+use crate::env::user_files::UserFileKind;
 use crate::types::Md5Hasher;
 
 use super::blobs::Piece;
@@ -17,21 +22,26 @@ use super::connect::Login;
 use super::copying::Copying;
 use super::copying::Options;
 use super::error::FilesError;
+use super::error::path_shown;
+use super::local::Local;
+use super::place::Named;
 use super::place::Remote;
-use super::place::places;
+use super::place::named;
 use super::service::Service;
 
 /// Bytes that are requested at a time.
 const BLOCK_SIZE: u64 = 4 << 20;
 /// Requests at a time.
 const PARALLEL: usize = 4;
+/// Bytes of a local file that are read at a time.
+const STEP: usize = 1 << 20;
 
 /// Arguments of `cat`.
 #[derive(Args, Debug)]
 pub struct CatArgs {
-    /// Blobs, as URLs or by://CONTAINER/BLOB
-    #[arg(value_name = "BLOB", required = true)]
-    pub blobs: Vec<OsString>,
+    /// Blobs, as URLs or by://CONTAINER/BLOB, and local files
+    #[arg(value_name = "PLACE", required = true)]
+    pub places: Vec<OsString>,
     /// Only these bytes of each: FIRST-LAST, FIRST- or, for the last N bytes, -N
     #[arg(long, value_name = "RANGE", allow_hyphen_values = true)]
     pub range: Option<Range>,
@@ -91,8 +101,11 @@ pub(in crate::cli) async fn cat(args: &CatArgs) -> Result<(), FilesError> {
         content_type: None,
     };
     let copying = Copying::new(Service::new(&args.connect)?, options);
-    for place in places(&args.blobs, &login)? {
-        print_blob(&copying, &place.remote()?, args.range).await?;
+    for place in named(&args.places, &login)? {
+        match place {
+            Named::Remote(blob) => print_blob(&copying, &blob, args.range).await?,
+            Named::Local(path) => print_file(&copying.service, &path, args.range).await?,
+        }
     }
     Ok(())
 }
@@ -126,10 +139,7 @@ pub(super) async fn print_blob(
     while let Some(body) = bodies.next().await {
         let body = body?;
         hasher.update(&body);
-        let tasks = &copying.service.env.tasks;
-        let printed = tasks.spawn_blocking("standard output", move || stdout::print(&body)).await;
-        let printed = printed.map_err(|error| FilesError::Wrong(error.to_string()))?;
-        printed.map_err(|error| FilesError::Wrong(error.to_string()))?;
+        emit(&copying.service, body).await?;
     }
     let whole = (start, end) == (0, found.size);
     match found.md5.filter(|_| whole && copying.options.verify) {
@@ -139,6 +149,63 @@ pub(super) async fn print_blob(
         ))),
         Some(_) | None => Ok(()),
     }
+}
+
+/// Prints a file, or a range of it. What a pipe has is printed when it comes.
+///
+/// # Errors
+/// [`FilesError::Disk`]; [`FilesError::Usage`] for a folder, or a range of a pipe.
+async fn print_file(
+    service: &Service,
+    path: &Path,
+    range: Option<Range>,
+) -> Result<(), FilesError> {
+    let found = path.to_owned();
+    let Local { facts, .. } = service.on_disk(path, move || Local::at(&found)).await?;
+    let refused = |why: &str| Err(FilesError::Usage(format!("{} is {why}", path_shown(path))));
+    let (start, mut left) = match (facts.kind, range) {
+        (UserFileKind::Folder, _) => return refused("a folder; `blockyard ls` lists it"),
+        (UserFileKind::File, Some(range)) => {
+            let (start, end) = range.within(facts.len);
+            (start, end - start)
+        }
+        (UserFileKind::Link | UserFileKind::Other, Some(_)) => {
+            return refused("no regular file: leave out --range");
+        }
+        (UserFileKind::File | UserFileKind::Link | UserFileKind::Other, None) => (0, u64::MAX),
+    };
+    let opening = path.to_owned();
+    let mut file =
+        service.on_disk(path, move || user_files::open_user_file_at(&opening, start)).await?;
+    loop {
+        let len = usize::try_from(left).unwrap_or(STEP).min(STEP);
+        let piece;
+        (file, piece) = service.on_disk(path, move || read(file, len)).await?;
+        if piece.is_empty() {
+            return Ok(());
+        }
+        left -= piece.len() as u64;
+        emit(service, piece).await?;
+    }
+}
+
+fn read(mut file: File, len: usize) -> io::Result<(File, Vec<u8>)> {
+    let piece = user_files::read_some(&mut file, len)?;
+    Ok((file, piece))
+}
+
+/// Writes bytes to standard output.
+///
+/// # Errors
+/// [`FilesError::Wrong`].
+async fn emit(
+    service: &Service,
+    bytes: impl AsRef<[u8]> + Send + 'static,
+) -> Result<(), FilesError> {
+    let printing = move || stdout::print(bytes.as_ref());
+    let printed = service.env.tasks.spawn_blocking("standard output", printing).await;
+    let printed = printed.map_err(|error| FilesError::Wrong(error.to_string()))?;
+    printed.map_err(|error| FilesError::Wrong(error.to_string()))
 }
 
 #[cfg(test)]

@@ -53,9 +53,7 @@ impl Copying {
         path: &Path,
         work: impl FnOnce() -> io::Result<T> + Send + 'static,
     ) -> Result<T, FilesError> {
-        let done = self.service.env.tasks.spawn_blocking("local file", work).await;
-        let done = done.unwrap_or_else(|error| Err(io::Error::other(error)));
-        done.map_err(|error| FilesError::Disk { path: path.to_owned(), error })
+        self.service.on_disk(path, work).await
     }
 }
 

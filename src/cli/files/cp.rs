@@ -8,9 +8,9 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use serde_json::json;
 
+use crate::cli::escaped::shown;
 use crate::cli::output::json_line;
 use crate::cli::output::print;
-use crate::cli::output::shown;
 use crate::cli::output::warn;
 use crate::env::boxed;
 use crate::node::config::Size;

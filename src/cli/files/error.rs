@@ -1,11 +1,13 @@
-//! Why commands that copy, list and delete blobs fail. Each text says what to do.
+//! Why commands that copy, list and delete blobs and files fail. Each text says what to do.
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::cli::escaped::shown;
 use crate::node::config::AccountError;
 
 /// A command that cannot be carried out as it was given.
@@ -35,15 +37,23 @@ pub enum FilesError {
     #[error("--ca: {0}")]
     Authority(io::Error),
     /// A local path where a blob is needed.
-    #[error("{} is a local path; name a blob as by://CONTAINER/BLOB or by its URL", .0.display())]
+    #[error("{} is a local path; name a blob as by://CONTAINER/BLOB or by its URL", path_shown(.0))]
     Local(PathBuf),
     /// Something else is needed there.
     #[error("{0}")]
     Usage(String),
-    /// Some files were not copied, or some blobs not deleted. They were named before.
+    /// Some files or blobs were not copied or not deleted. They were named before.
     #[error("{failed} of {all} failed; see above. The same command goes on where it stopped")]
     Failed {
         /// How many failed.
+        failed: u64,
+        /// Of how many.
+        all: u64,
+    },
+    /// Some names in a local folder could not be read. They were named before.
+    #[error("{failed} of {all} could not be read; see above")]
+    Unread {
+        /// How many could not be read.
         failed: u64,
         /// Of how many.
         all: u64,
@@ -52,7 +62,7 @@ pub enum FilesError {
     #[error("{0}")]
     Call(#[from] CallError),
     /// A local file cannot be read or written.
-    #[error("{}: {error}", .path.display())]
+    #[error("{}: {error}", path_shown(.path))]
     Disk {
         /// The file.
         path: PathBuf,
@@ -77,9 +87,18 @@ impl FilesError {
             | Self::Authority(_)
             | Self::Local(_)
             | Self::Usage(_) => true,
-            Self::Failed { .. } | Self::Call(_) | Self::Disk { .. } | Self::Wrong(_) => false,
+            Self::Failed { .. }
+            | Self::Unread { .. }
+            | Self::Call(_)
+            | Self::Disk { .. }
+            | Self::Wrong(_) => false,
         }
     }
+}
+
+/// A path for people, on one line.
+pub(super) fn path_shown(path: &Path) -> String {
+    shown(&path.to_string_lossy())
 }
 
 /// A request that was refused or not answered.

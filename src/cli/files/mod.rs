@@ -10,7 +10,8 @@
 //! Below them: `blobs.rs` has the operations of the service, `service.rs` signs requests and sends
 //! them again, `http.rs` keeps the connections, `endpoint.rs` writes URLs. `names.rs` holds names
 //! of blobs and of files against each other, `blocks.rs` recognises blocks that are there already,
-//! `note.rs` the pieces of an unfinished download, `same.rs` what needs no copy.
+//! `note.rs` the pieces of an unfinished download, `same.rs` what needs no copy. `local.rs` lists,
+//! reads and describes local files for the other commands, `local_rm.rs` removes them.
 //!
 //! Invariants: a name that the server sends never leads out of the target folder. A file or blob at
 //! the target is replaced in one step, by all bytes of one state of its source. Bytes are taken
@@ -29,6 +30,8 @@ pub(super) mod endpoint;
 pub(super) mod error;
 mod http;
 mod listing;
+mod local;
+mod local_rm;
 pub(super) mod ls;
 mod meter;
 mod names;

@@ -40,6 +40,15 @@ pub(in crate::cli) struct Remote {
     pub(in crate::cli) name: String,
 }
 
+/// What has a name.
+#[derive(Clone, Debug)]
+pub(in crate::cli) enum Named {
+    /// An account, container, blob or the beginning of names.
+    Remote(Remote),
+    /// A local path.
+    Local(PathBuf),
+}
+
 impl Place {
     /// Reads an argument. A local path is one that has no scheme.
     ///
@@ -59,9 +68,8 @@ impl Place {
                 text: plain(words).to_owned(),
                 why: "two slashes must follow the colon; write ./ before a local path",
             }),
-            None if words.starts_with("by:/") => Err(FilesError::Usage(
-                "two slashes must follow by: as in by://CONTAINER/BLOB; write ./ before a local path"
-                    .to_owned(),
+            None if is_meant_as_short(words) => Err(FilesError::Usage(
+                "a blob is by://CONTAINER/BLOB; write ./ before a local path".to_owned(),
             )),
             None if has_signature(words) => Err(FilesError::Url {
                 text: plain(words).to_owned(),
@@ -81,9 +89,25 @@ impl Place {
         match self {
             Self::Remote(remote) => Ok(remote),
             Self::Local(path) => Err(FilesError::Local(path)),
-            Self::Standard => Err(FilesError::Usage("- is only for cp".to_owned())),
+            Self::Standard => Err(no_standard()),
         }
     }
+
+    /// Something of a blob service, or a local path.
+    ///
+    /// # Errors
+    /// [`FilesError::Usage`].
+    pub(in crate::cli) fn named(self) -> Result<Named, FilesError> {
+        match self {
+            Self::Remote(remote) => Ok(Named::Remote(remote)),
+            Self::Local(path) => Ok(Named::Local(path)),
+            Self::Standard => Err(no_standard()),
+        }
+    }
+}
+
+fn no_standard() -> FilesError {
+    FilesError::Usage("- is only for cp".to_owned())
 }
 
 /// The word before `://`.
@@ -100,6 +124,15 @@ fn is_meant_as_url(text: &str) -> bool {
     let scheme = text.split(':').next().unwrap_or_default();
     let known = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
     known && scheme.len() < text.len()
+}
+
+/// Whether a text begins like the short form, or like a URL of another service.
+fn is_meant_as_short(text: &str) -> bool {
+    let meant = |scheme: &str| {
+        let (start, rest) = text.split_at_checked(scheme.len()).unwrap_or_default();
+        start.eq_ignore_ascii_case(scheme) && (rest.starts_with(':') || rest.starts_with("//"))
+    };
+    ["by", "s3", "az", "abfs", "abfss", "gs"].iter().any(|scheme| meant(scheme))
 }
 
 /// Whether a text has a shared access signature behind a `?`.
@@ -171,6 +204,14 @@ impl Remote {
     }
 }
 
+/// Reads several arguments that have names.
+///
+/// # Errors
+/// [`FilesError`].
+pub(in crate::cli) fn named(texts: &[OsString], login: &Login) -> Result<Vec<Named>, FilesError> {
+    texts.iter().map(|text| Place::parse(text, login)?.named()).collect()
+}
+
 /// Reads several arguments.
 ///
 /// # Errors
@@ -240,6 +281,10 @@ mod tests {
             "http://127.0.0.1:10000//uploads/x",
             "https://acct.blob.example.org//uploads/x?sig=s3cret",
             "by:/box",
+            "by:box/a",
+            "BY:/box",
+            "by//box/a",
+            "s3:/box/a",
             "localhost:10000/devstoreaccount1/box/b?sv=1&sig=s3cret",
             "https:/h/c?sig=s3cret",
             "https:h/c?sig=s3cret",

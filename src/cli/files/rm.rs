@@ -1,6 +1,8 @@
-//! `blockyard rm`: deletes blobs and containers.
+//! `blockyard rm`: deletes blobs, containers and local files.
 
 use std::ffi::OsString;
+use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -9,9 +11,9 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use serde_json::json;
 
+use crate::cli::escaped::shown;
 use crate::cli::output::json_line;
 use crate::cli::output::print;
-use crate::cli::output::shown;
 use crate::cli::output::warn;
 
 use super::connect::ConnectArgs;
@@ -19,18 +21,23 @@ use super::connect::Login;
 use super::copying::parallel;
 use super::error::CallError;
 use super::error::FilesError;
+use super::error::path_shown;
 use super::listing::Listing;
+use super::local_rm::removable;
+use super::local_rm::remove;
+use super::place::Named;
 use super::place::Remote;
-use super::place::places;
+use super::place::named;
 use super::service::Service;
 
 /// Arguments of `rm`.
 #[derive(Args, Debug)]
 pub struct RmArgs {
-    /// Blobs, folders of blobs or containers, as URLs or by://CONTAINER/BLOB
+    /// Blobs, folders of blobs or containers, as URLs or by://CONTAINER/BLOB, and local paths
     #[arg(value_name = "PLACE", required = true)]
     pub places: Vec<OsString>,
-    /// Delete all blobs in a folder: whose names begin with PLACE and a slash
+    /// Delete folders: all blobs whose names begin with PLACE and a slash, or a local folder with
+    /// everything in it
     #[arg(long, short)]
     pub recursive: bool,
     /// Delete containers with everything in them; needs --recursive
@@ -59,6 +66,8 @@ enum Target {
     Blob(Remote),
     Folder(Remote),
     Container(Remote),
+    /// A path that may be removed.
+    Local(PathBuf),
 }
 
 /// Counts of deletions.
@@ -76,10 +85,13 @@ pub(in crate::cli) async fn rm(args: &RmArgs) -> Result<(), FilesError> {
     let login = Login::new(&args.connect.login)?;
     // All are checked before the first is deleted.
     let mut targets = Vec::new();
-    for place in places(&args.places, &login)? {
-        targets.push(target(place.remote()?, args)?);
-    }
     let service = Service::new(&args.connect)?;
+    for place in named(&args.places, &login)? {
+        targets.push(match place {
+            Named::Remote(place) => target(place, args)?,
+            Named::Local(path) => local_target(&service, &path, args).await?,
+        });
+    }
     let counts = Counts::default();
     for target in &targets {
         match target {
@@ -90,8 +102,9 @@ pub(in crate::cli) async fn rm(args: &RmArgs) -> Result<(), FilesError> {
                     true => Ok(()),
                     false => service.delete_container(container).await,
                 };
-                told(args, &counts, container, deleted);
+                told(args, &counts, &container.url(), deleted.map_err(|error| advised(&error)));
             }
+            Target::Local(path) => delete_local(&service, args, &counts, path).await,
         }
     }
     let (deleted, failed) = (counts.deleted.load(Relaxed), counts.failed.load(Relaxed));
@@ -120,6 +133,35 @@ fn target(place: Remote, args: &RmArgs) -> Result<Target, FilesError> {
         (false, false) if args.recursive => Ok(Target::Folder(place)),
         (false, false) if place.name.ends_with('/') => refused("is a folder: give --recursive"),
         (false, false) => Ok(Target::Blob(place)),
+    }
+}
+
+/// What a local path means, unless it may mean more than the user knows.
+async fn local_target(service: &Service, path: &Path, args: &RmArgs) -> Result<Target, FilesError> {
+    let refused = |why: &str| Err(FilesError::Usage(format!("{}: {why}", path_shown(path))));
+    if args.container {
+        return refused("is no container; leave out --container to delete files");
+    }
+    let (given, recursive) = (path.to_owned(), args.recursive);
+    match service.on_disk(path, move || removable(&given, recursive)).await? {
+        Ok(path) => Ok(Target::Local(path)),
+        Err(why) => refused(why),
+    }
+}
+
+/// Deletes a file, or a folder with all that is in it.
+async fn delete_local(service: &Service, args: &RmArgs, counts: &Counts, path: &Path) {
+    let (root, recursive, dry_run) = (path.to_owned(), args.recursive, args.dry_run);
+    let removing = move || Ok(remove(&root, recursive, dry_run));
+    let removed = match service.on_disk(path, removing).await {
+        Ok((names, removed)) => {
+            names.iter().for_each(|name| told(args, counts, name, Ok(())));
+            removed.map_err(|error| FilesError::Disk { path: path.to_owned(), error })
+        }
+        Err(error) => Err(error),
+    };
+    if let Err(error) = removed {
+        told(args, counts, &path.to_string_lossy(), Err(error.to_string()));
     }
 }
 
@@ -165,32 +207,35 @@ async fn delete(service: &Service, args: &RmArgs, counts: &Counts, blob: &Remote
         true => service.properties(blob).await.map(drop),
         false => service.delete_blob(blob, args.snapshots).await,
     };
-    told(args, counts, blob, deleted);
+    told(args, counts, &blob.url(), deleted.map_err(|error| advised(&error)));
 }
 
-/// Counts and tells a deletion.
-fn told(args: &RmArgs, counts: &Counts, place: &Remote, deleted: Result<(), CallError>) {
-    let url = place.url();
+/// A refusal, with what can be done.
+fn advised(error: &CallError) -> String {
+    let advice = match error.code.as_str() {
+        "SnapshotsPresent" => "; --snapshots deletes them too",
+        _ => "",
+    };
+    format!("{error}{advice}")
+}
+
+/// Counts and tells a deletion, or why there was none.
+fn told(args: &RmArgs, counts: &Counts, name: &str, deleted: Result<(), String>) {
     match deleted {
         Ok(()) => {
             counts.deleted.fetch_add(1, Relaxed);
             if args.json {
                 let key = if args.dry_run { "would_delete" } else { "deleted" };
-                drop(print(&json_line(&json!({ key: url }))));
+                drop(print(&json_line(&json!({ key: name }))));
             } else if args.dry_run {
-                drop(print(&format!("{}\n", shown(&url))));
+                drop(print(&format!("{}\n", shown(name))));
             }
         }
-        Err(error) => {
+        Err(why) => {
             counts.failed.fetch_add(1, Relaxed);
-            let advice = match error.code.as_str() {
-                "SnapshotsPresent" => "; --snapshots deletes them too",
-                _ => "",
-            };
-            drop(warn(&format!("blockyard: FAILED {error}{advice}\n")));
+            drop(warn(&format!("blockyard: FAILED {why}\n")));
             if args.json {
-                let why = error.to_string();
-                drop(print(&json_line(&json!({ "failed_name": url, "why": why }))));
+                drop(print(&json_line(&json!({ "failed_name": name, "why": why }))));
             }
         }
     }
@@ -241,6 +286,7 @@ mod tests {
                 Ok(Target::Blob(_)) => "Blob",
                 Ok(Target::Folder(_)) => "Folder",
                 Ok(Target::Container(_)) => "Container",
+                Ok(Target::Local(_)) => "Local",
                 Err(error) => {
                     assert!(error.is_of_usage(), "{error}");
                     ""

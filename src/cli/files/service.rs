@@ -1,5 +1,7 @@
 //! Requests to a blob service: signed, and sent again when that can help.
 
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
@@ -24,7 +26,7 @@ use percent_encoding::utf8_percent_encode;
 use crate::auth::MINT_VERSION;
 use crate::auth::SignedRequest;
 use crate::auth::sign;
-use crate::cli::output::shown;
+use crate::cli::escaped::shown;
 use crate::env::Env;
 use crate::env::OsClock;
 use crate::env::OsRand;
@@ -153,6 +155,20 @@ impl Service {
         let http = Http::new(args.login.ca.as_deref(), env.tasks.clone())
             .map_err(FilesError::Authority)?;
         Ok(Self { http, retries: args.retries, env, traffic: Arc::default() })
+    }
+
+    /// Does work on files that blocks. Its error names `path`.
+    ///
+    /// # Errors
+    /// [`FilesError::Disk`].
+    pub(super) async fn on_disk<T: Send + 'static>(
+        &self,
+        path: &Path,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> Result<T, FilesError> {
+        let done = self.env.tasks.spawn_blocking("local file", work).await;
+        let done = done.unwrap_or_else(|error| Err(io::Error::other(error)));
+        done.map_err(|error| FilesError::Disk { path: path.to_owned(), error })
     }
 
     /// Sends a request until it succeeds, is refused, or was sent often enough.

@@ -1,16 +1,20 @@
-//! Lines about containers and blobs: in columns on a terminal, with tabs elsewhere.
+//! Lines about containers, blobs and files: in columns on a terminal, with tabs elsewhere.
 
 use std::io::IsTerminal;
 
 use serde_json::Value;
 use serde_json::json;
 
+use crate::cli::escaped::shown;
 use crate::cli::output::json_line;
-use crate::cli::output::shown;
+use crate::env::user_files::UserFileFacts;
+use crate::env::user_files::UserFileKind;
 use crate::node::config::Size;
 use crate::protocol::azure::answers::ListedBlob;
 use crate::protocol::azure::answers::ListedContainer;
 use crate::types::Timestamp;
+
+use super::local::Local;
 
 /// How lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,16 +64,29 @@ pub(super) fn folder(style: Style, name: &str, below: &str) -> String {
 
 /// The line of a blob. People see what is behind `below` of its name.
 pub(super) fn blob(style: Style, blob: &ListedBlob, below: &str) -> String {
-    let name_shown = shown(blob.name.strip_prefix(below).unwrap_or(&blob.name));
     match style {
         Style::Json => json_line(&object(blob)),
-        Style::Terminal => {
-            let size = Size::new(blob.size).rounded();
-            format!("{size:>9}  {}  {name_shown}\n", short(blob.modified))
-        }
-        Style::Plain => {
-            format!("{}\t{}\t{name_shown}\n", blob.size, iso(blob.modified).unwrap_or_default())
-        }
+        Style::Terminal | Style::Plain => sized(style, &blob.name, blob.size, blob.modified, below),
+    }
+}
+
+/// The line of a local file or folder.
+pub(super) fn local(style: Style, found: &Local, below: &str) -> String {
+    let (name, facts) = (found.name(), found.facts);
+    match style {
+        Style::Json => json_line(&local_object(found)),
+        Style::Terminal | Style::Plain if found.is_folder() => folder(style, &name, below),
+        Style::Terminal | Style::Plain => sized(style, &name, facts.len, facts.modified, below),
+    }
+}
+
+/// The line for people of what has a size.
+fn sized(style: Style, name: &str, size: u64, modified: Option<Timestamp>, below: &str) -> String {
+    let name = shown(name.strip_prefix(below).unwrap_or(name));
+    if style == Style::Terminal {
+        format!("{:>9}  {}  {name}\n", Size::new(size).rounded(), short(modified))
+    } else {
+        format!("{size}\t{}\t{name}\n", iso(modified).unwrap_or_default())
     }
 }
 
@@ -85,6 +102,18 @@ pub(super) fn object(blob: &ListedBlob) -> Value {
         "type": blob.kind,
         "tier": Some(&blob.tier).filter(|tier| !tier.is_empty()),
     })
+}
+
+/// A local file as JSON.
+pub(super) fn local_object(found: &Local) -> Value {
+    let UserFileFacts { kind, len, modified } = found.facts;
+    let kind = match kind {
+        UserFileKind::File => "file",
+        UserFileKind::Folder => "folder",
+        UserFileKind::Link => "link",
+        UserFileKind::Other => "other",
+    };
+    json!({ "name": found.name(), "size": len, "modified": iso(modified), "type": kind })
 }
 
 /// A time in ISO 8601, without a fraction.

@@ -8,9 +8,9 @@ use http::HeaderMap;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::cli::escaped::shown;
 use crate::cli::output::json_line;
 use crate::cli::output::print;
-use crate::cli::output::shown;
 
 use super::blobs::facts;
 use super::blobs::metadata;
@@ -18,8 +18,10 @@ use super::connect::ConnectArgs;
 use super::connect::Login;
 use super::error::FilesError;
 use super::http::Answer;
+use super::local::Local;
+use super::place::Named;
 use super::place::Remote;
-use super::place::places;
+use super::place::named;
 use super::service::Service;
 use super::show;
 
@@ -52,7 +54,7 @@ const COPY_SOURCE: &str = "x-ms-copy-source";
 /// Arguments of `stat`.
 #[derive(Args, Debug)]
 pub struct StatArgs {
-    /// Blobs or containers, as URLs or by://CONTAINER/BLOB
+    /// Blobs or containers, as URLs or by://CONTAINER/BLOB, and local files
     #[arg(value_name = "PLACE", required = true)]
     pub places: Vec<OsString>,
     /// Print a JSON object for each
@@ -70,19 +72,31 @@ pub struct StatArgs {
 pub(in crate::cli) async fn stat(args: &StatArgs) -> Result<(), FilesError> {
     let login = Login::new(&args.connect.login)?;
     let service = Service::new(&args.connect)?;
-    for place in places(&args.places, &login)? {
-        let place = place.remote()?;
-        place.container()?;
-        let answer = service.properties(&place).await?;
-        let mut value = object(&place, &answer);
-        if !place.name.is_empty() && !answer.header("x-ms-tag-count").is_empty() {
-            let tags: BTreeMap<String, String> = service.tags(&place).await?.into_iter().collect();
-            value["tags"] = json!(tags);
-        }
+    for place in named(&args.places, &login)? {
+        let value = match place {
+            Named::Remote(place) => remote(&service, &place).await?,
+            Named::Local(path) => {
+                let found = path.clone();
+                let found = service.on_disk(&path, move || Local::itself(&found)).await?;
+                show::local_object(&found)
+            }
+        };
         let text = if args.json { json_line(&value) } else { lines(&value) };
         print(&text).map_err(|error| FilesError::Wrong(error.to_string()))?;
     }
     Ok(())
+}
+
+/// All that the service knows of a blob or container.
+async fn remote(service: &Service, place: &Remote) -> Result<Value, FilesError> {
+    place.container()?;
+    let answer = service.properties(place).await?;
+    let mut value = object(place, &answer);
+    if !place.name.is_empty() && !answer.header("x-ms-tag-count").is_empty() {
+        let tags: BTreeMap<String, String> = service.tags(place).await?.into_iter().collect();
+        value["tags"] = json!(tags);
+    }
+    Ok(value)
 }
 
 /// All that the headers say.

@@ -115,9 +115,8 @@ pub(crate) async fn get(
     );
     let memory = || Some(AnswerMemory::new(&front.load.answers, payer));
     let checksum = match bytes.checksum {
-        Some(_) if wanted.end - wanted.start > RangeChecksum::BYTES_MAX => {
-            return Err(Refusal::new(Reason::OutOfRangeInput)
-                .message("A checksum can be asked for ranges of at most 4 MiB."));
+        Some(kind) if wanted.end - wanted.start > RangeChecksum::BYTES_MAX => {
+            return Err(kind.too_long());
         }
         Some(kind) => {
             // The range is read once more for its checksum: the head has it, and precedes the

@@ -200,6 +200,8 @@ pub fn status(refusal: &Refusal) -> u16 {
     status.unwrap_or(error_row(reason).status)
 }
 
+const LONG_FOR_CHECKSUM: &str = "A checksum can be asked for ranges of at most 4 MiB.";
+
 /// How Blob REST words a hint, and the header that it is about.
 const fn words(hint: Hint) -> (&'static str, Option<&'static str>) {
     match hint {
@@ -211,6 +213,8 @@ const fn words(hint: Hint) -> (&'static str, Option<&'static str>) {
             ("A copy that is waited for takes at most 256 MiB; leave x-ms-requires-sync out.", None)
         }
         Hint::SourceOfPart => ("Could not verify the copy source within the specified time.", None),
+        Hint::LongForMd5 => (LONG_FOR_CHECKSUM, Some("x-ms-range-get-content-md5")),
+        Hint::LongForCrc64 => (LONG_FOR_CHECKSUM, Some("x-ms-range-get-content-crc64")),
     }
 }
 
@@ -222,9 +226,10 @@ pub fn message(refusal: &Refusal) -> &str {
     match refusal.hint {
         // What the source said is a detail.
         Some(Hint::SourceOfPart) => words(Hint::SourceOfPart).0,
-        Some(Hint::OtherScope | Hint::SourceTooLongToWait) | None => {
-            refusal.message.as_deref().or(hint).unwrap_or_else(|| row_message(refusal))
-        }
+        Some(
+            Hint::OtherScope | Hint::SourceTooLongToWait | Hint::LongForMd5 | Hint::LongForCrc64,
+        )
+        | None => refusal.message.as_deref().or(hint).unwrap_or_else(|| row_message(refusal)),
     }
 }
 

@@ -6,7 +6,6 @@ use http::HeaderMap;
 
 use crate::protocol::azure::headers;
 use crate::protocol::azure::names;
-use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::operation::RangeChecksum;
@@ -39,9 +38,7 @@ pub(super) fn checksum(
     let Some(range) = range else { return Err(headers::invalid(name, "true")) };
     let longest = range.within(u64::MAX).map_or(0, |r| r.end - r.start);
     if longest > RangeChecksum::BYTES_MAX && !is_open(range) {
-        return Err(Refusal::new(Reason::OutOfRangeInput)
-            .message("A checksum can be asked for ranges of at most 4 MiB.")
-            .detail(Detail::HeaderName, name));
+        return Err(kind.too_long());
     }
     Ok(Some(kind))
 }

@@ -45,6 +45,10 @@ pub enum Hint {
     SourceTooLongToWait,
     /// The source of a block or of pages refused the copy.
     SourceOfPart,
+    /// The MD5 of a range is wanted that is too long for it.
+    LongForMd5,
+    /// The CRC-64 of a range is wanted that is too long for it.
+    LongForCrc64,
 }
 
 /// What a detail of a refusal is about. Each dialect decides how it is shown, or that it is not.

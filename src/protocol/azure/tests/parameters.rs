@@ -54,8 +54,14 @@ fn range_checksums_need_a_short_range() {
         panic!("refused")
     };
     assert_eq!(checksum, Some(RangeChecksum::Crc64));
-    let long = get(&["x-ms-range: bytes=5-4194309", flag]).unwrap_err();
-    assert_eq!(long.reason, Reason::OutOfRangeInput);
+    for (name, flag) in
+        [(&names::RANGE_CRC64, flag), (&names::RANGE_MD5, "x-ms-range-get-content-md5: true")]
+    {
+        let long = get(&["x-ms-range: bytes=5-4194309", flag]).unwrap_err();
+        assert_eq!(long.reason, Reason::OutOfRangeInput);
+        let named = (errors::place(Detail::HeaderName), name.as_str().to_owned());
+        assert_eq!(errors::details(&long).collect::<Vec<_>>(), [named]);
+    }
     let both = get(&["range: bytes=0-1", flag, "x-ms-range-get-content-md5: true"]).unwrap_err();
     assert_eq!(both.reason, Reason::BothCrc64AndMd5HeaderPresent);
     let off = get(&["x-ms-range-get-content-md5: false"]).unwrap();

@@ -2,6 +2,8 @@
 
 use uuid::Uuid;
 
+use crate::protocol::model::Hint;
+use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::types::AccountName;
 use crate::types::Audience;
@@ -244,6 +246,15 @@ pub enum RangeChecksum {
 impl RangeChecksum {
     /// Bytes of a range whose checksum may be asked for.
     pub const BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+    /// The refusal of a longer range.
+    #[must_use]
+    pub fn too_long(self) -> Refusal {
+        Refusal::new(Reason::OutOfRangeInput).hint(match self {
+            Self::Md5 => Hint::LongForMd5,
+            Self::Crc64 => Hint::LongForCrc64,
+        })
+    }
 }
 
 /// Which lists Get Block List returns.
