@@ -8,7 +8,10 @@ use super::admin::client::AdminClient;
 use super::admin::query::account_path;
 use super::error::CliError;
 use super::output::json_line;
+use super::output::on_terminal;
 use super::output::print;
+use super::table::fields;
+use super::table::table;
 
 pub(super) mod args;
 mod grants;
@@ -95,9 +98,11 @@ async fn list(client: &AdminClient, json: bool) -> Result<(), CliError> {
     if json {
         print(&json_line(&list))?;
     } else {
-        print(&accounts.iter().map(row).collect::<String>())?;
         if accounts.is_empty() && unread.is_empty() {
             print("no accounts: `blockyard account create NAME` makes one\n")?;
+        } else {
+            let rows: Vec<[String; 6]> = accounts.iter().map(row).collect();
+            print(&table(on_terminal(), HEADS, &rows))?;
         }
     }
     complete(unread)
@@ -120,7 +125,7 @@ fn show(account: &Value, json: bool) -> Result<(), CliError> {
 /// The text of one account, with a connection string if its keys are shown.
 fn page(account: &Value) -> String {
     let name = text(account, "name");
-    let mut page = row(account);
+    let mut page = fields(HEADS, row(account));
     for (field, title) in [("versioning", "versioning"), ("object_lock", "object lock")] {
         if account[field].as_bool() == Some(true) {
             page += &format!("  {title:18} on\n");
@@ -147,17 +152,15 @@ fn page(account: &Value) -> String {
     page
 }
 
-fn row(account: &Value) -> String {
+/// The columns of `list`.
+const HEADS: [&str; 6] = ["account", "keys from", "anonymous", "kind", "sku", "created"];
+
+fn row(account: &Value) -> [String; 6] {
     let anonymous = if account["anonymous"].as_bool() == Some(true) { "on" } else { "off" };
-    format!(
-        "{:24} keys from {:13} anonymous {:3}  {:16} {:14}  made {}\n",
-        text(account, "name"),
-        text(account, "keys_from"),
-        anonymous,
-        text(account, "kind"),
-        text(account, "sku"),
-        text(account, "created"),
-    )
+    let text = |field| text(account, field);
+    let cells =
+        [text("name"), text("keys_from"), anonymous, text("kind"), text("sku"), text("created")];
+    cells.map(str::to_owned)
 }
 
 fn text<'a>(account: &'a Value, field: &str) -> &'a str {

@@ -12,7 +12,9 @@ use super::admin::args::AdminArgs;
 use super::admin::client::AdminClient;
 use super::error::CliError;
 use super::output::json_line;
+use super::output::on_terminal;
 use super::output::print;
+use super::table::table;
 
 const PATH: &str = "/admin/disks";
 
@@ -64,7 +66,9 @@ pub(super) async fn disk(command: &DiskCommand) -> Result<(), CliError> {
                 return print(&json_line(&answer));
             }
             let disks: Vec<DiskView> = read(answer)?;
-            print(&disks.iter().map(line).collect::<String>())
+            let on_terminal = on_terminal();
+            let rows: Vec<[String; 7]> = disks.iter().map(|disk| row(disk, on_terminal)).collect();
+            print(&table(on_terminal, HEADS, &rows))
         }
         DiskCommand::Drain(args) => {
             let answer = send(args, "drain").await?;
@@ -93,17 +97,21 @@ async fn send(args: &DiskArgs, what: &str) -> Result<Value, CliError> {
     Ok(client.call(Method::POST, &format!("{PATH}/{what}"), Some(&body)).await?)
 }
 
-fn line(disk: &DiskView) -> String {
-    let number = disk.number.map_or_else(|| "?".to_owned(), |number| number.to_string());
-    format!(
-        "{number} {}: {}, {} extents, {} live, {} of {} available\n",
-        disk.path,
-        disk.state,
-        disk.extents,
-        Size::new(disk.live_bytes).rounded(),
-        Size::new(disk.available_bytes).rounded(),
-        Size::new(disk.total_bytes).rounded()
-    )
+/// The columns of `list`.
+const HEADS: [&str; 7] = ["number", "path", "state", "extents", "live", "available", "total"];
+
+/// The cells of a disk, with rounded sizes for people.
+fn row(disk: &DiskView, rounded: bool) -> [String; 7] {
+    let size = |bytes| if rounded { Size::new(bytes).rounded() } else { bytes.to_string() };
+    [
+        disk.number.map_or_else(|| "?".to_owned(), |number| number.to_string()),
+        disk.path.clone(),
+        disk.state.to_string(),
+        disk.extents.to_string(),
+        size(disk.live_bytes),
+        size(disk.available_bytes),
+        size(disk.total_bytes),
+    ]
 }
 
 fn read<T: serde::de::DeserializeOwned>(answer: Value) -> Result<T, CliError> {

@@ -15,7 +15,9 @@ use super::admin::client::AdminClient;
 use super::admin::client::ClientError;
 use super::error::CliError;
 use super::output::json_line;
+use super::output::on_terminal;
 use super::output::print;
+use super::table::table;
 
 /// The subcommands of `fault`.
 #[derive(Debug, Subcommand)]
@@ -124,8 +126,11 @@ pub(super) async fn fault(command: &FaultCommand) -> Result<(), CliError> {
                     code: "Version".to_owned(),
                     message: format!("this node's answer is of another version: {error}"),
                 })?;
-            print(&rules.iter().map(rule_line).collect::<String>())?;
-            if rules.is_empty() { print("no fault rules: the dial is off\n") } else { Ok(()) }
+            if rules.is_empty() {
+                return print("no fault rules: the dial is off\n");
+            }
+            let rows: Vec<[String; 9]> = rules.iter().map(row).collect();
+            print(&table(on_terminal(), HEADS, &rows))
         }
         FaultCommand::Clear(args) => {
             let client = AdminClient::new(&args.admin)?;
@@ -162,22 +167,25 @@ fn rule(args: &FaultSetArgs) -> Result<FaultRule, FaultError> {
     Ok(rule)
 }
 
-fn rule_line(state: &FaultState) -> String {
-    let all = |names: &[String], what: &str| match names {
-        [] => format!("every {what}"),
+/// The columns of `list`.
+const HEADS: [&str; 9] =
+    ["id", "kind", "rate", "seed", "struck", "matched", "operations", "accounts", "containers"];
+
+fn row(state: &FaultState) -> [String; 9] {
+    let all = |names: &[String]| match names {
+        [] => "every".to_owned(),
         names => names.join(","),
     };
     let rule = &state.rule;
-    format!(
-        "{:4}  {:8} rate {:<6} seed {:<6} struck {} of {}  {}, {}, {}\n",
-        state.id,
-        rule.kind.word(),
-        rule.rate,
-        rule.seed,
-        state.struck,
-        state.matched,
-        all(&rule.operations, "operation"),
-        all(&rule.accounts, "account"),
-        all(&rule.containers, "container"),
-    )
+    [
+        state.id.to_string(),
+        rule.kind.word().to_owned(),
+        rule.rate.to_string(),
+        rule.seed.to_string(),
+        state.struck.to_string(),
+        state.matched.to_string(),
+        all(&rule.operations),
+        all(&rule.accounts),
+        all(&rule.containers),
+    ]
 }

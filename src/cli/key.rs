@@ -8,6 +8,7 @@ use clap::Subcommand;
 use http::Method;
 
 use crate::admin::KeyRingView;
+use crate::admin::MasterKeyView;
 use crate::auth::KeyRing;
 use crate::env::DiskError;
 use crate::env::Env;
@@ -26,7 +27,9 @@ use crate::node::storage::open_disk;
 use super::admin::args::AdminArgs;
 use super::admin::client::AdminClient;
 use super::error::CliError;
+use super::output::on_terminal;
 use super::output::print;
+use super::table::table;
 
 const PATH: &str = "/admin/keys";
 
@@ -138,9 +141,10 @@ async fn send(args: &KeyArgs, method: Method, path: &str) -> Result<KeyRingView,
 
 fn text(ring: &KeyRingView) -> String {
     let mut text = format!("key ring {} in {}\n", ring.ring, ring.file);
-    for key in &ring.keys {
-        text.push_str(&format!("{} {}, made {}\n", key.id, key.state, key.created));
-    }
+    let row =
+        |key: &MasterKeyView| [key.id.to_string(), key.state.to_string(), key.created.to_string()];
+    let rows: Vec<[String; 3]> = ring.keys.iter().map(row).collect();
+    text.push_str(&table(on_terminal(), ["key", "state", "created"], &rows));
     if let Some(resealed) = ring.resealed {
         text.push_str(&format!("{resealed} secrets sealed anew; copy the file now\n"));
     }

@@ -51,6 +51,7 @@ mod sas;
 mod scope;
 mod serve;
 mod status;
+mod table;
 mod trace;
 mod trust;
 mod user;

@@ -52,7 +52,7 @@ pub fn complaint(error: &CliError) -> String {
     format!("blockyard: {}", lines(&error.to_string()))
 }
 
-/// A value as one line of JSON. It may reach a terminal too, so that what [`shown`] escapes is
+/// A value as one line of JSON. It may reach a terminal too, so that what `escaped` shows is
 /// escaped here in JSON's way.
 pub(super) fn json_line(value: &impl Serialize) -> String {
     #[expect(clippy::expect_used, reason = "answers of the program are texts, numbers and lists")]

@@ -10,7 +10,9 @@ use crate::cli::admin::client::AdminClient;
 use crate::cli::admin::query::scope_path;
 use crate::cli::error::CliError;
 use crate::cli::output::json_line;
+use crate::cli::output::on_terminal;
 use crate::cli::output::print;
+use crate::cli::table::table;
 
 /// The subcommands of `scope`.
 #[derive(Debug, Subcommand)]
@@ -109,18 +111,23 @@ async fn list(args: &ScopeListArgs) -> Result<(), CliError> {
     if scopes.is_empty() {
         return print("no scopes with keys: `blockyard scope create ACCOUNT/NAME` makes one\n");
     }
-    print(&scopes.iter().map(row).collect::<String>())
+    let rows: Vec<[String; 3]> = scopes.iter().map(row).collect();
+    print(&table(on_terminal(), ["scope", "state", "created"], &rows))
 }
 
 fn show(scope: &Value, json: bool) -> Result<(), CliError> {
-    if json { print(&json_line(&scope)) } else { print(&row(scope)) }
+    if json {
+        return print(&json_line(&scope));
+    }
+    let [name, state, created] = row(scope);
+    print(&format!("{name}: {state}, created {created}\n"))
 }
 
-fn row(scope: &Value) -> String {
+fn row(scope: &Value) -> [String; 3] {
     let text = |field: &str| scope[field].as_str().unwrap_or("-").to_owned();
     let name = format!("{}/{}", text("account"), text("name"));
     let state = if scope["enabled"] == true { "enabled" } else { "disabled" };
-    format!("{name:60} {state:8}  made {}\n", text("created"))
+    [name, state.to_owned(), text("created")]
 }
 
 #[cfg(test)]

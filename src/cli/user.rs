@@ -11,7 +11,10 @@ use crate::cli::admin::client::AdminClient;
 use crate::cli::admin::query::user_path;
 use crate::cli::error::CliError;
 use crate::cli::output::json_line;
+use crate::cli::output::on_terminal;
 use crate::cli::output::print;
+use crate::cli::table::fields;
+use crate::cli::table::table;
 
 /// The subcommands of `user`.
 #[derive(Debug, Subcommand)]
@@ -212,7 +215,8 @@ async fn list(client: &AdminClient, args: &UserListArgs) -> Result<(), CliError>
     if users.is_empty() {
         return print("no users: `blockyard user create ACCOUNT/NAME` makes one\n");
     }
-    print(&users.iter().map(row).collect::<String>())
+    let rows: Vec<[String; 4]> = users.iter().map(row).collect();
+    print(&table(on_terminal(), HEADS, &rows))
 }
 
 fn show(user: &Value, json: bool) -> Result<(), CliError> {
@@ -221,7 +225,7 @@ fn show(user: &Value, json: bool) -> Result<(), CliError> {
 
 /// The text of one user, with the secrets of its keys if they are shown.
 fn page(user: &Value) -> String {
-    let mut page = row(user);
+    let mut page = fields(HEADS, row(user));
     page += &format!("  canonical id       {}\n", text(user, "canonical_id"));
     page += &format!("  arn                {}\n", text(user, "arn"));
     let keys = user["access_keys"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -234,14 +238,13 @@ fn page(user: &Value) -> String {
     page
 }
 
-fn row(user: &Value) -> String {
+/// The columns of `list`.
+const HEADS: [&str; 4] = ["user", "keys from", "shown as", "created"];
+
+fn row(user: &Value) -> [String; 4] {
     let name = format!("{}/{}", text(user, "account"), text(user, "name"));
-    format!(
-        "{name:40} keys from {:13} shown as {}  made {}\n",
-        text(user, "keys_from"),
-        text(user, "display_name"),
-        text(user, "created"),
-    )
+    let text = |field| text(user, field).to_owned();
+    [name, text("keys_from"), text("display_name"), text("created")]
 }
 
 fn text<'a>(user: &'a Value, field: &str) -> &'a str {

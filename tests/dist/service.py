@@ -91,7 +91,7 @@ class Machine:
     def accounts(self):
         """The names of its accounts."""
         text = self.shell("blockyard account list --data /var/lib/blockyard/data")
-        return [line.split()[0] for line in text.splitlines() if " keys from " in line]
+        return [line.split("\t")[0] for line in text.splitlines()[1:]]
 
 
 def service(program):

@@ -221,7 +221,9 @@ fn faults_are_dialled_from_the_command_line() {
     let list = command(&["fault", "list", "--json"]);
     let rules: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
     assert_eq!(rules[0]["rule"]["operations"][0], "PutBlob");
-    assert!(words(&command(&["fault", "list"])).contains("struck 0 of 0  PutBlob, every account"));
+    let line = "\tbusy\t0.5\t";
+    let list = words(&command(&["fault", "list"]));
+    assert!(list.contains(line) && list.ends_with("\t0\t0\tPutBlob\tevery\tevery\n"), "{list}");
     assert!(words(&command(&["fault", "clear"])).starts_with("1 fault rules cleared"));
     assert!(words(&command(&["fault", "list"])).contains("the dial is off"));
     let refused = command(&["fault", "set", "busy", "--rate", "7"]);
@@ -235,6 +237,46 @@ fn faults_are_dialled_from_the_command_line() {
     assert!(words(&wrong).contains("not the admin token"), "{}", words(&wrong));
     let lost = run(&["fault", "list", "--admin-listen", &admin, "--data", "nowhere"]);
     assert!(words(&lost).contains("nowhere/admin-token"), "{}", words(&lost));
+}
+
+#[test]
+fn lists_have_tabs_where_nobody_looks() {
+    let data = Data::new();
+    let node = Node::start(data.path());
+    let (admin, folder) = (node.admin().to_string(), data.path().to_str().unwrap());
+    let command = |words: &[&str]| {
+        let output = run(&[words, &["--admin-listen", &admin, "--data", folder]].concat());
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {}", self::words(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for made in [
+        &["account", "create", "photos"][..],
+        &["user", "create", "photos/alice"],
+        &["scope", "create", "photos/customer"],
+        &["account", "grant", "photos", "reader", "alice", "--user"],
+        &["fault", "set", "busy", "--operation", "PutBlob"],
+    ] {
+        command(made);
+    }
+    for (list, cells) in [
+        (&["account", "list"][..], 6),
+        (&["account", "grants", "photos"], 5),
+        (&["user", "list", "photos"], 4),
+        (&["scope", "list", "photos"], 3),
+        (&["fault", "list"], 9),
+        (&["disk", "list"], 7),
+        (&["partitions", "list"], 14),
+    ] {
+        let table = command(list);
+        assert!(table.lines().count() > 1, "{list:?}: {table}");
+        for line in table.lines() {
+            assert_eq!(line.split('\t').count(), cells, "{list:?}: {line}");
+            assert!(!line.contains("  ") && !line.contains('\x1b'), "{list:?}: {line}");
+        }
+    }
+    let ring = command(&["key", "list"]);
+    assert!(ring.contains("\nkey\tstate\tcreated\n"), "{ring}");
+    assert_eq!(node.end("-TERM"), Some(0));
 }
 
 #[test]

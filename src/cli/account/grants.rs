@@ -9,7 +9,9 @@ use crate::cli::admin::client::AdminClient;
 use crate::cli::admin::query::account_path;
 use crate::cli::error::CliError;
 use crate::cli::output::json_line;
+use crate::cli::output::on_terminal;
 use crate::cli::output::print;
+use crate::cli::table::table;
 use crate::types::Role;
 
 /// Arguments of `account grant` and `account ungrant`.
@@ -92,7 +94,7 @@ pub(super) async fn grant(client: &AdminClient, args: &AccountGrantArgs) -> Resu
     if args.json {
         return print(&json_line(&granted));
     }
-    print(&format!("granted  {}", line(&granted)))
+    print(&format!("granted  {}", words(&granted)))
 }
 
 /// Runs `account ungrant`.
@@ -105,7 +107,7 @@ pub(super) async fn revoke(client: &AdminClient, args: &AccountGrantArgs) -> Res
     if args.json {
         return print(&json_line(&revoked));
     }
-    print(&format!("revoked  {}", line(&revoked)))
+    print(&format!("revoked  {}", words(&revoked)))
 }
 
 /// Runs `account grants`.
@@ -121,15 +123,23 @@ pub(super) async fn list(client: &AdminClient, name: &str, json: bool) -> Result
     if rows.is_empty() {
         return print("no roles: `blockyard account grant NAME ROLE PRINCIPAL` gives one\n");
     }
-    print(&rows.iter().map(line).collect::<String>())
+    let rows: Vec<[String; 5]> = rows.iter().map(row).collect();
+    print(&table(on_terminal(), ["role", "kind", "principal", "container", "issuer"], &rows))
 }
 
-/// The text of one role assignment.
-fn line(assignment: &Value) -> String {
-    let text = |name: &str| assignment[name].as_str().unwrap_or("-");
-    let container = assignment["container"].as_str();
-    let place = container.map_or_else(String::new, |name| format!(" in container {name}"));
-    let issuer = assignment["issuer"].as_str();
-    let issuer = issuer.map_or_else(String::new, |issuer| format!("  (issuer {issuer})"));
-    format!("{:11} {:7} {}{place}{issuer}\n", text("role"), text("kind"), text("principal"),)
+/// The cells of one role assignment.
+fn row(assignment: &Value) -> [String; 5] {
+    let text = |name: &str| assignment[name].as_str().unwrap_or("-").to_owned();
+    ["role", "kind", "principal", "container", "issuer"].map(text)
+}
+
+/// A role assignment in words.
+fn words(assignment: &Value) -> String {
+    let [role, kind, principal, container, issuer] = row(assignment);
+    let behind = |word: &str, text: String| match text.as_str() {
+        "-" => String::new(),
+        text => format!(" {word} {text}"),
+    };
+    let (issuer, place) = (behind("of", issuer), behind("in container", container));
+    format!("{role} to {kind} {principal}{issuer}{place}\n")
 }
