@@ -1,5 +1,5 @@
-//! What it costs to note how the metadata names of a head are spelled (ADR 0043), beside what
-//! reading and answering the head costs.
+//! What it costs to note how the metadata names of a head are spelled, and to spell those of an
+//! answer (ADR 0043), beside what reading and answering a head costs.
 
 use std::convert::Infallible;
 use std::io;
@@ -8,10 +8,15 @@ use std::task::Context;
 use std::task::Poll;
 use std::task::Waker;
 
+use blockyard::frontend::dialect::header_case;
 use blockyard::frontend::dialect::spelling::Spelling;
+use blockyard::types::Metadata;
 use bytes::Bytes;
 use divan::Bencher;
 use http::Extensions;
+use http::HeaderMap;
+use http::HeaderName;
+use http::HeaderValue;
 use http::Response;
 use http_body_util::Empty;
 use hyper::rt::ReadBufCursor;
@@ -63,10 +68,36 @@ impl hyper::rt::Write for Memory {
 /// One request without a service, from its bytes to those of its answer.
 #[divan::bench]
 fn head(bencher: Bencher<'_, '_>) {
+    answered(bencher, Response::default);
+}
+
+/// The same with an answer that has four metadata names, all in lower case or all with an
+/// upper-case letter. The difference is what the spelling of an answer costs.
+#[divan::bench(args = ["name", "Name"])]
+fn answer(bencher: Bencher<'_, '_>, name: &str) {
+    let names = (0..4).map(|number| (format!("{name}{number}"), "value"));
+    let metadata = Metadata::new(names).expect("they are names");
+    let names = metadata.iter().map(|(name, _)| format!("x-ms-meta-{name}"));
+    let value = HeaderValue::from_static("value");
+    let headers: HeaderMap = names
+        .map(|name| (HeaderName::try_from(name).expect("it is a name"), value.clone()))
+        .collect();
+    answered(bencher, || {
+        let mut answer = Response::new(Empty::new());
+        answer.headers_mut().clone_from(&headers);
+        if let Some(extensions) = header_case::spelling(&metadata) {
+            answer.extensions_mut().extend(extensions);
+        }
+        answer
+    });
+}
+
+fn answered(bencher: Bencher<'_, '_>, answer: impl Fn() -> Response<Empty<Bytes>> + Sync) {
     bencher.bench(|| {
+        let answer = &answer;
         let service = service_fn(|request| async move {
             divan::black_box(request);
-            Ok::<_, Infallible>(Response::new(Empty::<Bytes>::new()))
+            Ok::<_, Infallible>(answer())
         });
         let mut served = Box::pin(
             http1::Builder::new().serve_connection(Memory(Bytes::from_static(HEAD)), service),

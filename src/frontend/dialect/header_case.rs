@@ -7,6 +7,7 @@
 //! other servers, and answers with upper-case names, cost that (ADR 0043).
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::ready;
 use std::io;
@@ -71,14 +72,48 @@ fn spelled(names: &[&HeaderName], extensions: &Extensions) -> Vec<String> {
     own.collect()
 }
 
+/// Sets of names whose extensions a thread keeps. Most answers have one of a few sets.
+const KNOWN_MAX: usize = 64;
+/// Bytes of the names of a set that is kept.
+const KNOWN_BYTES_MAX: usize = 512;
+
+thread_local! {
+    /// Extensions that answers had, by their names.
+    static KNOWN: RefCell<BTreeMap<String, Extensions>> = const { RefCell::new(BTreeMap::new()) };
+}
+
 /// What an answer needs so that hyper spells the names of this metadata as they are; `None` if all
 /// of them are in lower case.
-pub(in crate::frontend) fn spelling(metadata: &Metadata) -> Option<Extensions> {
+#[must_use]
+pub fn spelling(metadata: &Metadata) -> Option<Extensions> {
     if metadata.iter().all(|(name, _)| !name.bytes().any(|byte| byte.is_ascii_uppercase())) {
         return None;
     }
+    let mut names = String::with_capacity(KNOWN_BYTES_MAX / 8);
+    for (name, _) in metadata.iter() {
+        names.push_str(name);
+        names.push('\n');
+    }
+    if names.len() > KNOWN_BYTES_MAX {
+        return made(&names);
+    }
+    KNOWN.with_borrow_mut(|known| {
+        if let Some(found) = known.get(&names) {
+            return Some(found.clone());
+        }
+        let made = made(&names)?;
+        if known.len() >= KNOWN_MAX {
+            known.clear();
+        }
+        known.insert(names, made.clone());
+        Some(made)
+    })
+}
+
+/// The same for names that end in a line feed each.
+fn made(names: &str) -> Option<Extensions> {
     let lines: String =
-        metadata.iter().map(|(name, _)| format!("{METADATA_PREFIX}{name}: -\r\n")).collect();
+        names.lines().map(|name| format!("{METADATA_PREFIX}{name}: -\r\n")).collect();
     let found = RefCell::new(None);
     drop(exchange(format!("{BARE_HEAD}{lines}\r\n"), |request| {
         found.replace(Some(request.into_parts().0.extensions));
@@ -182,21 +217,47 @@ mod tests {
         assert_eq!(names(&found), ["up"]);
     }
 
-    #[test]
-    fn an_answer_spells_the_names_as_they_are() {
-        assert!(spelling(&metadata(&["low", "er"])).is_none());
-        let kept = metadata(&["UP", "low", "Mixed"]);
-        let extensions = spelling(&kept).unwrap();
+    /// The answer with an extension that hyper writes, line by line.
+    fn answered(names: &[&str], extensions: Extensions) -> Vec<String> {
         let mut response = Response::new(Empty::<Bytes>::new());
-        for name in ["x-ms-meta-mixed", "x-ms-meta-up", "etag", "x-ms-meta-low"] {
+        for name in names {
+            let name: HeaderName = name.parse().unwrap();
             response.headers_mut().insert(name, HeaderValue::from_static("v"));
         }
         response.extensions_mut().extend(extensions);
         let response = RefCell::new(Some(response));
         let written = exchange(format!("{BARE_HEAD}\r\n"), |_| response.take().unwrap());
-        let text = String::from_utf8(written).unwrap();
-        for line in ["x-ms-meta-UP: v", "x-ms-meta-Mixed: v", "x-ms-meta-low: v", "etag: v"] {
-            assert!(text.lines().any(|found| found == line), "{line} in {text}");
+        String::from_utf8(written).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn an_answer_spells_the_names_as_they_are() {
+        assert!(spelling(&metadata(&["low", "er"])).is_none());
+        let kept = metadata(&["UP", "low", "Mixed"]);
+        let names = ["x-ms-meta-mixed", "x-ms-meta-up", "etag", "x-ms-meta-low"];
+        // The second time, the extension is known.
+        for _ in 0..2 {
+            let lines = answered(&names, spelling(&kept).unwrap());
+            for line in ["x-ms-meta-UP: v", "x-ms-meta-Mixed: v", "x-ms-meta-low: v", "etag: v"] {
+                assert!(lines.iter().any(|found| found == line), "{line} in {lines:?}");
+            }
         }
+        let other = spelling(&metadata(&["uP", "LOW", "mixed"])).unwrap();
+        let lines = answered(&names, other);
+        assert!(lines.iter().any(|line| line == "x-ms-meta-uP: v"), "{lines:?}");
+    }
+
+    #[test]
+    fn what_is_known_is_bounded() {
+        let count = || KNOWN.with_borrow(BTreeMap::len);
+        for number in 0..=KNOWN_MAX * 3 {
+            spelling(&metadata(&[&format!("Name{number}")])).unwrap();
+            assert!((1..=KNOWN_MAX).contains(&count()));
+        }
+        let before = count();
+        let long = "N".repeat(KNOWN_BYTES_MAX);
+        let lines = answered(&["x-ms-meta-nn"], spelling(&metadata(&[&long])).unwrap());
+        assert!(lines.iter().any(|line| line == "x-ms-meta-nn: v"), "{lines:?}");
+        assert_eq!(count(), before);
     }
 }

@@ -25,7 +25,7 @@ pub(in crate::frontend) mod batch;
 pub(in crate::frontend) mod echo;
 mod foreign;
 pub mod framing;
-mod header_case;
+pub mod header_case;
 mod identify;
 pub(in crate::frontend) mod outside;
 pub(in crate::frontend) mod s3;
