@@ -28,10 +28,9 @@ from lib.testcontainers import HOSTS, KEY, LINES, MODULES, NAME, PORTS, image_li
 SECONDS = 60
 
 
-def variables_in(scratch):
-    """The variables of the image, with the volumes in the scratch folder."""
-    moved = lambda value: value.replace("/data", f"{scratch}/data").replace("/key", f"{scratch}/key")
-    return {name: moved(value) for name, value in image_variables().items()}
+def moved(text, scratch):
+    """A variable or an argument with the volumes in the scratch folder."""
+    return f"{scratch}{text}" if text == "/data" or text.startswith("/key/") else text
 
 
 class Container:
@@ -44,10 +43,12 @@ class Container:
         for link in image_links():
             (scratch / link).symlink_to(options.binary)
         program = {"entrypoint": str(options.binary), "azurite": str(scratch / "azurite")}[command[0]]
-        environment = {"PATH": os.environ["PATH"], "TMPDIR": str(scratch / "tmp"), **variables_in(scratch), **variables}
+        image = {name: moved(value, scratch) for name, value in image_variables().items()}
+        environment = {"PATH": os.environ["PATH"], "TMPDIR": str(scratch / "tmp"), **image, **variables}
+        arguments = [moved(word, scratch) for word in command[1:]]
         self.log = scratch / "log"
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen([program, *command[1:]], env=environment, cwd=scratch, stdout=log, stderr=log)
+            self.process = subprocess.Popen([program, *arguments], env=environment, cwd=scratch, stdout=log, stderr=log)
 
     def text(self):
         """What it printed."""

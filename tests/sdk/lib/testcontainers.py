@@ -2,6 +2,7 @@
 
 import ctypes
 import fcntl
+import json
 import os
 import pathlib
 import re
@@ -17,6 +18,14 @@ LINES = [f"{service} service is successfully listening" for service in ("Blob", 
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 
+
+
+def image_command(target):
+    """The command of a target of the Dockerfile."""
+    stage = DOCKERFILE.read_text(encoding="utf-8").split(f"\nFROM server AS {target}\n")[1].split("\nFROM ")[0]
+    return json.loads(re.search(r"^CMD (\[.*\])$", stage, re.MULTILINE).group(1))
+
+
 # By module: command, variables, lines and ports that it waits for.
 MODULES = {
     "Java": (["entrypoint", "azurite", *HOSTS], {}, [], PORTS),
@@ -25,6 +34,7 @@ MODULES = {
     "Go": (["azurite", *HOSTS], {}, LINES, PORTS),
     "Go, Blob only": (["azurite", "--blobHost", "0.0.0.0"], {}, LINES[:1], PORTS[:1]),
     ".NET": (["azurite", *HOSTS], {}, LINES, []),
+    "the image for Azurite's users": (["entrypoint", *image_command("azurite")], {}, LINES, PORTS),
     "Python": (["entrypoint", "serve"], {"AZURITE_ACCOUNTS": f"{NAME}:{KEY}"}, [], PORTS[:1]),
 }
 
