@@ -82,6 +82,17 @@ def s3_outcome(client, name, data, window=None):
     return "right" if got == data[start:end] else "WRONG BYTES"
 
 
+def s3_refusal(client, name, window):
+    """The id of a refused read of a range, as its answer has it."""
+    try:
+        client.get_object(Bucket=CONTAINER, Key=name, Range=f"bytes={window[0]}-{window[1] - 1}")["Body"].read()
+    except ClientError as error:
+        return error.response["ResponseMetadata"]["HTTPHeaders"]["x-amz-request-id"]
+    except (BotoCoreError, Urllib3Error):
+        pass
+    return None
+
+
 def through_s3(server, verdicts, blobs, flipped_at):
     """The same damage, seen through S3."""
     client = s3.client(server.account)
@@ -90,6 +101,10 @@ def through_s3(server, verdicts, blobs, flipped_at):
     for what, window in {"whole object": None, "range over the byte": (at - 100, at + 100)}.items():
         found = s3_outcome(client, READ_VICTIM, data, window)
         verdicts.check(f"S3: read of the damaged object, {what}", found in fails, " or ".join(fails), found)
+    told = s3_refusal(client, READ_VICTIM, (at - 100, at + 100))
+    lines = [line for line in server.log_tail(2000).splitlines() if "stored bytes are damaged" in line]
+    verdicts.check("the log names the request as the answer does", told and any(f"request={told}" in line for line in lines),
+                   f"request={told}", lines[-1:])
     verdicts.equal("S3: range before the byte's frame", s3_outcome(client, READ_VICTIM, data, (0, 100)), "right")
     states = {name: s3_outcome(client, name, body) for name, body in blobs.items() if name not in flipped_at}
     verdicts.none("S3: other objects read well", [row for row in states.items() if row[1] != "right"])

@@ -124,6 +124,7 @@ def https(options, scratch, verdicts):
         status, text = exchange(server.blob_address, signed(server.account, (server.blob_address,)))
         verdicts.check("plain http with --https-only", status == 400 and "AccountRequiresHttps" in text,
                        "400 AccountRequiresHttps", text.split("\r\n")[0])
+        verdicts.check("and what is served there", f"This address serves https only. Use https://{server.blob_address}." in text, found=text[-160:])
         # Plain http to the admin listener is another thing: readiness was asked there.
         verdicts.equal("the certificate shown at first", shown(server.blob_address), first)
         second = certificate(scratch, "second")

@@ -210,6 +210,7 @@ def main(options, scratch):
             refusals(commands, verdicts)
             for_people(commands, verdicts)
             partition_login.judge(server, verdicts)
+            partition_login.banner(server.binary, scratch / "terminal", verdicts)
             if not options.no_page:
                 partition_page.judge(commands, server, load, scratch, verdicts)
         verdicts.none("no request failed", load.failed)

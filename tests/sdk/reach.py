@@ -4,6 +4,7 @@
 The judges are azure-storage-blob and curl, trusting the server's own authority, and the program's own commands.
 """
 
+import http.client
 import json
 import os
 import pathlib
@@ -11,8 +12,6 @@ import shutil
 import socket
 import subprocess
 import threading
-import urllib.error
-import urllib.request
 
 from azure.core.exceptions import HttpResponseError, ServiceResponseError
 from azure.storage.blob import BlobServiceClient
@@ -189,14 +188,14 @@ def stages_and_ids(server, account, key, verdicts):
     body = os.urandom(300_000)
     container.upload_blob("large", body, headers={"traceparent": f"00-{trace.upper()}-00f067aa0ba902b7-01"})
     container.download_blob("large", headers=traced).readall()
-    bare = urllib.request.Request(f"http://{server.blob_address}/stages/large",
-                                  headers={"Authorization": f"AWS4-HMAC-SHA256 Credential={name}/20260101/us-east-1/s3/aws4_request, "
-                                                            "SignedHeaders=host, Signature=00"})
-    try:
-        urllib.request.urlopen(bare)
-        refused = ""
-    except urllib.error.HTTPError as error:
-        refused = error.headers["x-amz-request-id"]
+    bare = http.client.HTTPConnection(server.blob_address, timeout=30)
+    bare.request("GET", "/stages/large", headers={"Authorization": f"AWS4-HMAC-SHA256 Credential={name}/20260101/us-east-1/s3/aws4_request, "
+                                                                    "SignedHeaders=host, Signature=00"})
+    address = bare.sock.getsockname()
+    answer = bare.getresponse()
+    refused = answer.headers["x-amz-request-id"]
+    answer.read()
+    bare.close()
 
     def found_lines():
         return [line for line in lines if line["blob"] == "large" or line["request_id"] == refused]
@@ -214,6 +213,8 @@ def stages_and_ids(server, account, key, verdicts):
     verdicts.check("stages are parts of the whole", all(line["ms"] >= line[part] for line in (put, get) for part in parts))
     verdicts.check("a wrong traceparent is ignored", "trace_id" not in put and get["trace_id"] == trace)
     verdicts.check("S3's request id is the line's", refused == foreign["request_id"] != "", found=refused)
+    own = (address[0], "{}:{}".format(*address[:2]))
+    verdicts.check("the client's address is that of its socket", foreign["client"] in own, " or ".join(own), foreign["client"])
     verdicts.check("--id finds the requests of a trace", one and all(f"trace {trace}" in line for line in one))
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The lines to paste of the README, of two guides and of the banner work verbatim and in order: Python, rclone, AzCopy, aws, curl
+"""The lines to paste of the README, of three guides and of the banner work verbatim and in order: Python, rclone, AzCopy, aws, curl
 and the program's own commands.
 
 They rely on the default ports, so the server runs there; where something else already listens on one of them the
@@ -25,16 +25,28 @@ from lib.wire import VERSION
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # In the order in which a new user reads them.
-PAGES = ("README.md", "docs/clients.md", "docs/administer.md")
+PAGES = ("README.md", "docs/clients.md", "docs/administer.md", "docs/commands.md")
 # The AWS CLI, with the version that its own script has.
 AWS = pathlib.Path(__file__).resolve().parent / "clients" / "requirements-s3.txt"
 BLOB_PORT, ADMIN_PORT = 10_000, 10_080
 READY_SECONDS = 60
-# What is run when a line starts with it; `az` needs an installation of its own.
+# What is run when a line starts with it, if this machine has it.
 PROGRAMS = ("rclone", "curl", "azcopy")
 # Commands to a running server that end by themselves.
 COMMANDS = ("blockyard account", "blockyard user", "blockyard fault", "blockyard partitions list", "blockyard status", "blockyard cp",
-            "blockyard ls", "blockyard cat")
+            "blockyard ls", "blockyard cat", "blockyard stat", "blockyard rm", "blockyard disk list", "blockyard key rotate", "tar c ")
+# Lines that are not run, and why.
+NOT_RUN = {
+    "blockyard serve": "started once, for all other lines",
+    "tests/run": "this script is a part of it",
+    "az ": "clients/azure_cli.py installs and runs it",
+    "blockyard backup /mnt": "the folder is one of the reader's machine; backup.py runs it",
+    "blockyard trace": "it has no end; reach.py runs it",
+    "blockyard bench": "it takes minutes; bench.py runs it",
+    "cargo install": "it builds the program; `tests/run dist` builds what users install",
+    "docker ": "there is no Docker here; dist/image.py makes the image's root",
+    "pip install": "the packages are those of this script",
+}
 # The principal that the README gives a role, and the group.
 READER, EDITORS = "5f0c...", "editors"
 
@@ -117,6 +129,14 @@ def run_lines(pages, banner, scratch, issuer, options, verdicts):
             if line.startswith(COMMANDS):
                 works(line.split("#")[0].strip(), ["bash", "-c", line])
 
+    def left_out(line):
+        """A line that is not run must be known."""
+        why = next((why for start, why in NOT_RUN.items() if line.startswith(start)), None)
+        if why is None:
+            verdicts.check(line[:60], False, "run, or a reason in NOT_RUN", "no reason")
+        else:
+            verdicts.figure(line[:60], why, "not run")
+
     def shell(block):
         """The lines of one block that this machine has the programs for."""
         if "aws " in block:
@@ -130,6 +150,8 @@ def run_lines(pages, banner, scratch, issuer, options, verdicts):
             program = line.split()[0] if line.split() else ""
             if program in PROGRAMS:
                 one_line(line, program)
+            elif program and not line.startswith(("#", *COMMANDS)):
+                left_out(line)
         if "account grant " in block:
             # The permissions are checked between its lines.
             roles(block, works, administered, issuer, verdicts)
@@ -139,6 +161,8 @@ def run_lines(pages, banner, scratch, issuer, options, verdicts):
     (scratch / "docs").mkdir(exist_ok=True)
     (scratch / "docs" / "page.md").write_text("a page\n")
     (scratch / "README.md").write_text("read me\n")
+    for line in re.findall(r"`((?:cargo|docker|pip) [^`]+)`", pages["README.md"]):
+        left_out(line)
     for name, text in pages.items():
         blocks = fenced(text)
         verdicts.check(f"{name} has lines", bool(blocks), "some", len(blocks))
@@ -178,8 +202,10 @@ def main(options, scratch):
 
 def judged(pages, log_path, issuer, options, scratch, verdicts):
     """Runs everything against one server, which takes the tokens of an issuer as the README says."""
+    first = fenced(pages["README.md"])[0][1].split()
+    verdicts.equal("the first line of the README", first, ["blockyard", "serve"])
     with open(log_path, "wb") as log:
-        process = subprocess.Popen([options.binary, "serve", *options.serve_arg], cwd=scratch, stdout=log, stderr=log,
+        process = subprocess.Popen([options.binary, *first[1:], *options.serve_arg], cwd=scratch, stdout=log, stderr=log,
                                    stdin=subprocess.DEVNULL, env={**os.environ, "BLOCKYARD_OIDC": f"issuer={issuer.name}"})
     try:
         began = time.monotonic()

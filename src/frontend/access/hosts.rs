@@ -27,7 +27,9 @@ pub(crate) fn is_acceptable(front: &FrontEnd, head: &Parts, peer: Peer) -> Resul
         Refusal::new(code).detail(Detail::HeaderName, "Host").detail(Detail::Explanation, reason)
     })?;
     if front.config.https_only && !peer.secure {
-        return Err(Reason::AccountRequiresHttps.into());
+        let host = host::host(head).unwrap_or_default();
+        let served = format!("This address serves https only. Use https://{host}.");
+        return Err(Refusal::new(Reason::AccountRequiresHttps).detail(Detail::Explanation, served));
     }
     Ok(())
 }

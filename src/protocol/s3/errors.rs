@@ -89,7 +89,7 @@ error_table! {
     InvalidQueryParameterValue => "InvalidArgument", 400, "An argument of the request is not valid.";
     OutOfRangeQueryParameterValue => "InvalidArgument", 400, "An argument of the request is not valid.";
     MissingRequiredQueryParameter => "InvalidRequest", 400, "The request is not valid.";
-    AccountRequiresHttps => "InvalidRequest", 400, "The request is not valid.";
+    AccountRequiresHttps => "InvalidRequest", 400, "This address serves https only. Use https.";
     InvalidHeaderValue => "InvalidArgument", 400, "An argument of the request is not valid.";
     MissingRequiredHeader => "InvalidRequest", 400, "The request is not valid.";
     UnsupportedHeader => "NotImplemented", 501, "A header or parameter you provided implies functionality that is not implemented.";

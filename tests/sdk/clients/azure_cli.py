@@ -83,6 +83,33 @@ def main(options, scratch):
             az("blob", "metadata", "update", "-c", "azure", "-n", "dir/large.bin", "--metadata", "k=v")
             equal(az("blob", "show", "-c", "azure", "-n", "dir/large.bin", "--query", "[metadata.k, properties.blobTier]").split(),
                   ["v", "Cool"])
+        with judged.group("tags, conditions"):
+            az("blob", "upload", "-c", "azure", "-n", "tagged", "-f", __file__, "--tags", "kind=az")
+            equal(az("blob", "show", "-c", "azure", "-n", "tagged", "--query", "tagCount").strip(), "1")
+            failed = subprocess.run([folder / "az", "storage", "blob", "upload", "-c", "azure", "-n", "dir/large.bin", "-f", source,
+                                     "--overwrite", "--if-none-match", "*"], env=environment, capture_output=True, text=True, check=False)
+            equal((failed.returncode != 0, "BlobAlreadyExists" in failed.stderr), (True, True), "it exists:")
+        with judged.group("append and page blobs, folders"):
+            tree = scratch / "tree"
+            (tree / "sub").mkdir(parents=True)
+            for name in ("a.txt", "sub/b.txt"):
+                (tree / name).write_bytes(content(name, 4096))
+            for kind in ("append", "page"):
+                az("blob", "upload", "-c", "azure", "-n", f"kinds/{kind}", "-f", tree / "a.txt", "--type", kind)
+            equal(az("blob", "list", "-c", "azure", "--prefix", "kinds/", "--query", "[].properties.blobType").split(), ["AppendBlob", "PageBlob"])
+            az("blob", "upload-batch", "-d", "azure/tree", "-s", tree)
+            az("blob", "download-batch", "-s", "azure", "-d", scratch, "--pattern", "tree/*", "--overwrite", "true")
+            equal([(scratch / "tree" / name).read_bytes() == content(name, 4096) for name in ("a.txt", "sub/b.txt")], [True, True], "bytes:")
+        with judged.group("soft delete, policies of containers"):
+            az("blob", "service-properties", "delete-policy", "update", "--enable", "true", "--days-retained", "7")
+            az("blob", "delete", "-c", "azure", "-n", "kinds/append")
+            az("blob", "undelete", "-c", "azure", "-n", "kinds/append")
+            equal(az("blob", "exists", "-c", "azure", "-n", "kinds/append", "--query", "exists").strip(), "true")
+            az("container", "policy", "create", "-c", "azure", "-n", "reader", "--permissions", "rl", "--expiry", "2099-01-01T00:00Z")
+            equal(az("container", "policy", "show", "-c", "azure", "-n", "reader", "--query", "permission").strip(), "rl")
+            lease = az("container", "lease", "acquire", "-c", "azure").strip()
+            az("container", "lease", "release", "-c", "azure", "--lease-id", lease)
+            az("blob", "service-properties", "delete-policy", "update", "--enable", "false")
         with judged.group("copy, SAS, batch delete"):
             signed = az("blob", "generate-sas", "-c", "azure", "-n", "dir/large.bin", "--permissions", "r", "--expiry",
                         "2099-01-01T00:00Z", "--full-uri").strip()

@@ -2,7 +2,13 @@
 
 import http.client
 import json
+import os
+import pty
+import re
+import select
 import subprocess
+import time
+import types
 import urllib.parse
 
 COOKIE_PARTS = {"Path=/", "Max-Age=28800", "HttpOnly", "SameSite=Strict"}
@@ -94,3 +100,26 @@ def pages(server, verdicts):
         verdicts.check(f"{path} is served under the policy", status == 200 and told == [POLICY, "nosniff", "no-referrer"], found=told)
         verdicts.check(f"{path} has no code of its own text", "<script>" not in text and "<style" not in text)
     verdicts.equal("other files are not served", ask(server, "GET", "/console/../partitions.html")[0], 404)
+
+
+def banner(binary, folder, verdicts):
+    """`blockyard serve` on a terminal prints a link that opens one session."""
+    ours, terminal = pty.openpty()
+    listeners = ["--blob-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]
+    process = subprocess.Popen([binary, "serve", "--data", folder, *listeners], stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal)
+    os.close(terminal)
+    try:
+        shown, until, found = b"", time.monotonic() + 60, None
+        while found is None and time.monotonic() < until and process.poll() is None:
+            if select.select([ours], [], [], 1)[0]:
+                shown += os.read(ours, 4096)
+                found = re.search(rb"http://([^/\s]+)/login#([\w-]{43})\s", shown)
+        verdicts.check("the banner on a terminal has a login link", found, found=shown[-200:])
+        if found:
+            address, code = (part.decode() for part in found.groups())
+            opened = types.SimpleNamespace(admin_address=address)
+            verdicts.equal("it opens a session once", [log_in(opened, code)[0] for _ in range(2)], [204, 403])
+    finally:
+        process.terminate()
+        process.wait(60)
+        os.close(ours)

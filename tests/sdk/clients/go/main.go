@@ -68,4 +68,8 @@ func main() {
 	}
 	group("azblob: stream in blocks, ranges, metadata", blob.stream)
 	group("azblob: lists, what S3 wrote", blob.lists)
+	group("azblob: buffers, files, blocks", blob.buffers)
+	group("azblob: tags, snapshot, lease, tier, conditions", blob.features)
+	group("azblob: append and page blobs", blob.kinds)
+	group("azblob: SAS, copies, hierarchy, batch", blob.copies)
 }
