@@ -10,6 +10,7 @@ use super::error::CliError;
 use super::output::json_line;
 use super::output::on_terminal;
 use super::output::print;
+use super::output::warn;
 use super::table::fields;
 use super::table::table;
 
@@ -98,11 +99,10 @@ async fn list(client: &AdminClient, json: bool) -> Result<(), CliError> {
     if json {
         print(&json_line(&list))?;
     } else {
+        let rows: Vec<[String; 6]> = accounts.iter().map(row).collect();
+        print(&table(on_terminal(), HEADS, &rows))?;
         if accounts.is_empty() && unread.is_empty() {
-            print("no accounts: `blockyard account create NAME` makes one\n")?;
-        } else {
-            let rows: Vec<[String; 6]> = accounts.iter().map(row).collect();
-            print(&table(on_terminal(), HEADS, &rows))?;
+            warn("no accounts: `blockyard account create NAME` makes one\n")?;
         }
     }
     complete(unread)

@@ -17,6 +17,7 @@ use super::error::CliError;
 use super::output::json_line;
 use super::output::on_terminal;
 use super::output::print;
+use super::output::warn;
 use super::table::table;
 
 /// The subcommands of `fault`.
@@ -127,7 +128,7 @@ pub(super) async fn fault(command: &FaultCommand) -> Result<(), CliError> {
                     message: format!("this node's answer is of another version: {error}"),
                 })?;
             if rules.is_empty() {
-                return print("no fault rules: the dial is off\n");
+                warn("no fault rules: the dial is off\n")?;
             }
             let rows: Vec<[String; 9]> = rules.iter().map(row).collect();
             print(&table(on_terminal(), HEADS, &rows))
@@ -173,7 +174,7 @@ const HEADS: [&str; 9] =
 
 fn row(state: &FaultState) -> [String; 9] {
     let all = |names: &[String]| match names {
-        [] => "every".to_owned(),
+        [] => "*".to_owned(),
         names => names.join(","),
     };
     let rule = &state.rule;

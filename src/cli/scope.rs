@@ -9,9 +9,11 @@ use crate::cli::admin::args::AdminArgs;
 use crate::cli::admin::client::AdminClient;
 use crate::cli::admin::query::scope_path;
 use crate::cli::error::CliError;
+use crate::cli::escaped::shown;
 use crate::cli::output::json_line;
 use crate::cli::output::on_terminal;
 use crate::cli::output::print;
+use crate::cli::output::warn;
 use crate::cli::table::table;
 
 /// The subcommands of `scope`.
@@ -109,7 +111,7 @@ async fn list(args: &ScopeListArgs) -> Result<(), CliError> {
     }
     let scopes = list.as_array().map(Vec::as_slice).unwrap_or_default();
     if scopes.is_empty() {
-        return print("no scopes with keys: `blockyard scope create ACCOUNT/NAME` makes one\n");
+        warn("no scopes with keys: `blockyard scope create ACCOUNT/NAME` makes one\n")?;
     }
     let rows: Vec<[String; 3]> = scopes.iter().map(row).collect();
     print(&table(on_terminal(), ["scope", "state", "created"], &rows))
@@ -119,7 +121,7 @@ fn show(scope: &Value, json: bool) -> Result<(), CliError> {
     if json {
         return print(&json_line(&scope));
     }
-    let [name, state, created] = row(scope);
+    let [name, state, created] = row(scope).map(|cell| shown(&cell));
     print(&format!("{name}: {state}, created {created}\n"))
 }
 

@@ -13,6 +13,7 @@ use crate::cli::error::CliError;
 use crate::cli::output::json_line;
 use crate::cli::output::on_terminal;
 use crate::cli::output::print;
+use crate::cli::output::warn;
 use crate::cli::table::fields;
 use crate::cli::table::table;
 
@@ -213,7 +214,7 @@ async fn list(client: &AdminClient, args: &UserListArgs) -> Result<(), CliError>
     }
     let users = list.as_array().map(Vec::as_slice).unwrap_or_default();
     if users.is_empty() {
-        return print("no users: `blockyard user create ACCOUNT/NAME` makes one\n");
+        warn("no users: `blockyard user create ACCOUNT/NAME` makes one\n")?;
     }
     let rows: Vec<[String; 4]> = users.iter().map(row).collect();
     print(&table(on_terminal(), HEADS, &rows))

@@ -71,9 +71,9 @@ def build(program, root):
     subprocess.run(["mount", "--bind", "/dev/null", root / "dev" / "null"], check=True)
 
 
-def empty_volumes(root):
+def empty_volumes(root, names):
     """As `docker run` makes them."""
-    for name in ("data", "key"):
+    for name in names:
         shutil.rmtree(root / name, ignore_errors=True)
         (root / name).mkdir()
         os.chown(root / name, USER, USER)
@@ -82,8 +82,8 @@ def empty_volumes(root):
 class Container:
     """A process that is started as in a container of the image."""
 
-    def __init__(self, root, command, variables):
-        empty_volumes(root)
+    def __init__(self, root, command, variables, new=("data", "key")):
+        empty_volumes(root, new)
         self.root, self.log = root, root / "log"
         self.environment = {"PATH": PATH, **modules.image_variables(), **variables}
         start = ["/blockyard", *command[1:]] if command[0] == "entrypoint" else command
@@ -137,10 +137,17 @@ def main(program, root):
             asks_inside(container, ports)
             place.put(container.inside("/blockyard"), server, modules.NAME)
             place.get(container.inside("/blockyard"), server, modules.NAME)
-            if command[-1] == "serve":
-                code, said = container.exec("/blockyard", "health")
-                expect(code == 0, f"the health check fails: {said}")
+            code, said = container.exec("/blockyard", "health")
+            expect(code == 0, f"the health check fails: {said}")
             container.stop()
+            if module == modules.IMAGE:
+                expect(not any((root / "key").iterdir()), "there is something in /key")
+                container = Container(root, command, variables, new=["key"])
+                container.wait(lines, ports)
+                code, said = container.exec("/blockyard", "account", "list")
+                expect(code == 0 and modules.NAME in said, f"a command in the container: {said}")
+                place.get(container.inside("/blockyard"), server, modules.NAME)
+                container.stop()
         finally:
             container.process.kill()
         done(f"{module}: started, asked, stored a blob and read it, stopped")

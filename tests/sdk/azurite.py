@@ -29,8 +29,8 @@ SECONDS = 60
 
 
 def moved(text, scratch):
-    """A variable or an argument with the volumes in the scratch folder."""
-    return f"{scratch}{text}" if text == "/data" or text.startswith("/key/") else text
+    """A variable with the volumes in the scratch folder."""
+    return f"{scratch}{text}" if text == "/data" or text.startswith(("/data/", "/key/")) else text
 
 
 class Container:
@@ -43,12 +43,11 @@ class Container:
         for link in image_links():
             (scratch / link).symlink_to(options.binary)
         program = {"entrypoint": str(options.binary), "azurite": str(scratch / "azurite")}[command[0]]
-        image = {name: moved(value, scratch) for name, value in image_variables().items()}
-        environment = {"PATH": os.environ["PATH"], "TMPDIR": str(scratch / "tmp"), **image, **variables}
-        arguments = [moved(word, scratch) for word in command[1:]]
+        image = {name: moved(value, scratch) for name, value in {**image_variables(), **variables}.items()}
+        environment = {"PATH": os.environ["PATH"], "TMPDIR": str(scratch / "tmp"), **image}
         self.log = scratch / "log"
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen([program, *arguments], env=environment, cwd=scratch, stdout=log, stderr=log)
+            self.process = subprocess.Popen([program, *command[1:]], env=environment, cwd=scratch, stdout=log, stderr=log)
 
     def text(self):
         """What it printed."""

@@ -85,22 +85,18 @@ def answer(token, method, path, body=None, **headers):
     return status
 
 
-def roles(block, works, administered, issuer, verdicts):
-    """The lines that give roles: before them a token permits nothing, after them what they say."""
+def permitted(issuer):
+    """Whether the reader may list the account, and the editor make blobs in the containers `uploads` and `other`."""
     reader = issuer.token(role=None, oid=READER)
     editor = issuer.token(role=None, oid="somebody", groups=[EDITORS])
+    written = [answer(editor, "PUT", f"/photos/{container}/b", b"x", x_ms_blob_type="BlockBlob") for container in ("uploads", "other")]
+    return [answer(reader, "GET", "/photos?comp=list"), *written]
 
-    def permitted():
-        """Whether the reader may list the account, and the editor make blobs in the containers `uploads` and `other`."""
-        written = [answer(editor, "PUT", f"/photos/{container}/b", b"x", x_ms_blob_type="BlockBlob") for container in
-                   ("uploads", "other")]
-        return [answer(reader, "GET", "/photos?comp=list"), *written]
 
+def before_roles(works, issuer, verdicts):
+    """Before the lines that give roles, a token permits nothing."""
     works("an account again", ["bash", "-c", "blockyard account create photos"])
-    verdicts.equal("before a role is granted", permitted(), [403, 403, 403])
-    administered(block)
-    # The container does not exist. Who may write gets 404, who may not gets 403.
-    verdicts.equal("after the guide's lines", permitted(), [200, 404, 403])
+    verdicts.equal("before a role is granted", permitted(issuer), [403, 403, 403])
 
 
 def run_lines(pages, banner, scratch, issuer, options, verdicts):
@@ -123,11 +119,9 @@ def run_lines(pages, banner, scratch, issuer, options, verdicts):
         else:
             verdicts.figure(line[:60], f"no {program} here", "not run")
 
-    def administered(block):
-        """The lines of one block that go to the running server, verbatim."""
-        for line in block.splitlines():
-            if line.startswith(COMMANDS):
-                works(line.split("#")[0].strip(), ["bash", "-c", line])
+    def administered(line):
+        """One line that goes to the running server, verbatim."""
+        works(line.split("#")[0].strip(), ["bash", "-o", "pipefail", "-c", line])
 
     def left_out(line):
         """A line that is not run must be known."""
@@ -146,17 +140,21 @@ def run_lines(pages, banner, scratch, issuer, options, verdicts):
             else:
                 verdicts.figure("the lines of the AWS CLI", "no aws here", "not run")
             return
+        # The permissions are checked before and after the lines that give roles.
+        gives_roles = "account grant " in block
+        if gives_roles:
+            before_roles(works, issuer, verdicts)
         for line in block.splitlines():
             program = line.split()[0] if line.split() else ""
             if program in PROGRAMS:
                 one_line(line, program)
-            elif program and not line.startswith(("#", *COMMANDS)):
+            elif line.startswith(COMMANDS):
+                administered(line)
+            elif program and not line.startswith("#"):
                 left_out(line)
-        if "account grant " in block:
-            # The permissions are checked between its lines.
-            roles(block, works, administered, issuer, verdicts)
-        else:
-            administered(block)
+        if gives_roles:
+            # The container does not exist. Who may write gets 404, who may not gets 403.
+            verdicts.equal("after the guide's lines", permitted(issuer), [200, 404, 403])
 
     (scratch / "docs").mkdir(exist_ok=True)
     (scratch / "docs" / "page.md").write_text("a page\n")

@@ -8,9 +8,11 @@ use crate::cli::admin::args::AdminArgs;
 use crate::cli::admin::client::AdminClient;
 use crate::cli::admin::query::account_path;
 use crate::cli::error::CliError;
+use crate::cli::escaped::shown;
 use crate::cli::output::json_line;
 use crate::cli::output::on_terminal;
 use crate::cli::output::print;
+use crate::cli::output::warn;
 use crate::cli::table::table;
 use crate::types::Role;
 
@@ -94,7 +96,7 @@ pub(super) async fn grant(client: &AdminClient, args: &AccountGrantArgs) -> Resu
     if args.json {
         return print(&json_line(&granted));
     }
-    print(&format!("granted  {}", words(&granted)))
+    print(&format!("granted {}", words(&granted, "to")))
 }
 
 /// Runs `account ungrant`.
@@ -107,7 +109,7 @@ pub(super) async fn revoke(client: &AdminClient, args: &AccountGrantArgs) -> Res
     if args.json {
         return print(&json_line(&revoked));
     }
-    print(&format!("revoked  {}", words(&revoked)))
+    print(&format!("revoked {}", words(&revoked, "from")))
 }
 
 /// Runs `account grants`.
@@ -121,7 +123,7 @@ pub(super) async fn list(client: &AdminClient, name: &str, json: bool) -> Result
     }
     let rows = list.as_array().map(Vec::as_slice).unwrap_or_default();
     if rows.is_empty() {
-        return print("no roles: `blockyard account grant NAME ROLE PRINCIPAL` gives one\n");
+        warn("no roles: `blockyard account grant NAME ROLE PRINCIPAL` gives one\n")?;
     }
     let rows: Vec<[String; 5]> = rows.iter().map(row).collect();
     print(&table(on_terminal(), ["role", "kind", "principal", "container", "issuer"], &rows))
@@ -134,12 +136,27 @@ fn row(assignment: &Value) -> [String; 5] {
 }
 
 /// A role assignment in words.
-fn words(assignment: &Value) -> String {
-    let [role, kind, principal, container, issuer] = row(assignment);
+fn words(assignment: &Value, preposition: &str) -> String {
+    let [role, kind, principal, container, issuer] = row(assignment).map(|cell| shown(&cell));
     let behind = |word: &str, text: String| match text.as_str() {
         "-" => String::new(),
         text => format!(" {word} {text}"),
     };
     let (issuer, place) = (behind("of", issuer), behind("in container", container));
-    format!("{role} to {kind} {principal}{issuer}{place}\n")
+    format!("{role} {preposition} {kind} {principal}{issuer}{place}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assignments_are_told_in_words() {
+        let mut assignment = json!({ "role": "reader", "kind": "user", "principal": "a\u{1b}" });
+        assert_eq!(words(&assignment, "to"), "reader to user a\\u{1b}\n");
+        assignment["container"] = json!("photos");
+        assignment["issuer"] = json!("https://i");
+        let wanted = "reader from user a\\u{1b} of https://i in container photos\n";
+        assert_eq!(words(&assignment, "from"), wanted);
+    }
 }

@@ -3,8 +3,8 @@
 //! `spelling.rs` notes how a request spells them. hyper notes how the answer of another server
 //! does, in an extension of the message whose type is its own, and spells the names of an answer
 //! as such an extension says. So hyper is asked for both: to read a spelling it writes a head in
-//! memory, and to make one it reads a head in memory. Only copies of blobs with metadata from
-//! other servers, and answers with upper-case names, cost that (ADR 0043).
+//! memory, and to make one it reads a head in memory. Copies of blobs with metadata from other
+//! servers cost that, and answers with upper-case names the first time (ADR 0043).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -72,8 +72,9 @@ fn spelled(names: &[&HeaderName], extensions: &Extensions) -> Vec<String> {
     own.collect()
 }
 
-/// Sets of names whose extensions a thread keeps. Most answers have one of a few sets.
-const KNOWN_MAX: usize = 64;
+/// Sets of names whose extensions a thread keeps. Most answers have one of a few sets. An extension
+/// keeps the buffer of 8 KiB alive from which hyper has read the names.
+const KNOWN_MAX: usize = 16;
 /// Bytes of the names of a set that is kept.
 const KNOWN_BYTES_MAX: usize = 512;
 
@@ -89,11 +90,9 @@ pub fn spelling(metadata: &Metadata) -> Option<Extensions> {
     if metadata.iter().all(|(name, _)| !name.bytes().any(|byte| byte.is_ascii_uppercase())) {
         return None;
     }
-    let mut names = String::with_capacity(KNOWN_BYTES_MAX / 8);
-    for (name, _) in metadata.iter() {
-        names.push_str(name);
-        names.push('\n');
-    }
+    let mut sorted: Vec<&str> = metadata.iter().map(|(name, _)| name).collect();
+    sorted.sort_unstable();
+    let names = sorted.join("\n");
     if names.len() > KNOWN_BYTES_MAX {
         return made(&names);
     }
@@ -110,7 +109,7 @@ pub fn spelling(metadata: &Metadata) -> Option<Extensions> {
     })
 }
 
-/// The same for names that end in a line feed each.
+/// The same for names with a line feed between them.
 fn made(names: &str) -> Option<Extensions> {
     let lines: String =
         names.lines().map(|name| format!("{METADATA_PREFIX}{name}: -\r\n")).collect();
@@ -255,7 +254,7 @@ mod tests {
             assert!((1..=KNOWN_MAX).contains(&count()));
         }
         let before = count();
-        let long = "N".repeat(KNOWN_BYTES_MAX);
+        let long = "N".repeat(KNOWN_BYTES_MAX + 1);
         let lines = answered(&["x-ms-meta-nn"], spelling(&metadata(&[&long])).unwrap());
         assert!(lines.iter().any(|line| line == "x-ms-meta-nn: v"), "{lines:?}");
         assert_eq!(count(), before);

@@ -98,8 +98,9 @@ def main(options, scratch):
                 az("blob", "upload", "-c", "azure", "-n", f"kinds/{kind}", "-f", tree / "a.txt", "--type", kind)
             equal(az("blob", "list", "-c", "azure", "--prefix", "kinds/", "--query", "[].properties.blobType").split(), ["AppendBlob", "PageBlob"])
             az("blob", "upload-batch", "-d", "azure/tree", "-s", tree)
-            az("blob", "download-batch", "-s", "azure", "-d", scratch, "--pattern", "tree/*", "--overwrite", "true")
-            equal([(scratch / "tree" / name).read_bytes() == content(name, 4096) for name in ("a.txt", "sub/b.txt")], [True, True], "bytes:")
+            (scratch / "back").mkdir()
+            az("blob", "download-batch", "-s", "azure", "-d", scratch / "back", "--pattern", "tree/*")
+            equal([(scratch / "back" / "tree" / name).read_bytes() == content(name, 4096) for name in ("a.txt", "sub/b.txt")], [True, True], "bytes:")
         with judged.group("soft delete, policies of containers"):
             az("blob", "service-properties", "delete-policy", "update", "--enable", "true", "--days-retained", "7")
             az("blob", "delete", "-c", "azure", "-n", "kinds/append")

@@ -17,13 +17,27 @@ HOSTS = ["--blobHost", "0.0.0.0", "--queueHost", "0.0.0.0", "--tableHost", "0.0.
 LINES = [f"{service} service is successfully listening" for service in ("Blob", "Queue", "Table")]
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+IMAGE = "the image for Azurite's users"
 
 
+def stage(name):
+    """The lines of a stage of the Dockerfile."""
+    text = DOCKERFILE.read_text(encoding="utf-8")
+    return re.search(rf"^FROM \S+ AS {name}$(.*?)(?=^FROM )", text, re.MULTILINE | re.DOTALL).group(1)
 
-def image_command(target):
-    """The command of a target of the Dockerfile."""
-    stage = DOCKERFILE.read_text(encoding="utf-8").split(f"\nFROM server AS {target}\n")[1].split("\nFROM ")[0]
-    return json.loads(re.search(r"^CMD (\[.*\])$", stage, re.MULTILINE).group(1))
+
+def image_command(name):
+    """The command of the image that a stage makes."""
+    return json.loads(re.search(r"^CMD (\[.*\])$", stage(name), re.MULTILINE).group(1))
+
+
+def image_variables(*more):
+    """The variables of the image, or of one whose stages begin from it."""
+    found = {}
+    for name in ("server", *more):
+        found.update(re.findall(r"^ENV (BLOCKYARD_\w+)=(\S+)$", stage(name), re.MULTILINE))
+    assert found["BLOCKYARD_BLOB_LISTEN"] == "0.0.0.0:10000", found
+    return found
 
 
 # By module: command, variables, lines and ports that it waits for.
@@ -34,7 +48,9 @@ MODULES = {
     "Go": (["azurite", *HOSTS], {}, LINES, PORTS),
     "Go, Blob only": (["azurite", "--blobHost", "0.0.0.0"], {}, LINES[:1], PORTS[:1]),
     ".NET": (["azurite", *HOSTS], {}, LINES, []),
-    "the image for Azurite's users": (["entrypoint", *image_command("azurite")], {}, LINES, PORTS),
+    IMAGE: (["entrypoint", *image_command("azurite")], image_variables("azurite"), LINES, PORTS),
+    f"{IMAGE}, account named": (["entrypoint", *image_command("azurite")], {**image_variables("azurite"), "AZURITE_ACCOUNTS": f"{NAME}:{KEY}"},
+                                LINES, PORTS),
     "Python": (["entrypoint", "serve"], {"AZURITE_ACCOUNTS": f"{NAME}:{KEY}"}, [], PORTS[:1]),
 }
 
@@ -49,13 +65,6 @@ def own_network():
         flags = struct.unpack("16sh14x", fcntl.ioctl(any_socket, SIOCGIFFLAGS, request))[1]
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | IFF_UP))
     return None
-
-
-def image_variables():
-    """The variables of the image."""
-    found = dict(re.findall(r"^ENV (BLOCKYARD_\w+)=(\S+)$", DOCKERFILE.read_text(encoding="utf-8"), re.MULTILINE))
-    assert found["BLOCKYARD_BLOB_LISTEN"] == "0.0.0.0:10000", found
-    return found
 
 
 def image_links():

@@ -65,8 +65,16 @@ func (c blobClient) buffers(ctx context.Context) error {
 	if err := first(err, equal("bytes of the file", length, len(large()))); err != nil {
 		return err
 	}
+	written, err := os.ReadFile(file.Name())
+	if err := first(err, equal("file", bytes.Equal(written, large()), true)); err != nil {
+		return err
+	}
 	two := c.in().NewBlockBlobClient("blob/file")
 	if _, err = two.UploadFile(ctx, file, nil); err != nil {
+		return err
+	}
+	data, err := c.read(ctx, "blob/file", blob.HTTPRange{})
+	if err := first(err, equal("blob of the file", bytes.Equal(data, large()), true)); err != nil {
 		return err
 	}
 	_, err = two.StageBlock(ctx, "AAAA", body("staged"), nil)
@@ -158,6 +166,10 @@ func (c blobClient) kinds(ctx context.Context) error {
 		}
 	}
 	if _, err := log.Seal(ctx, nil); err != nil {
+		return err
+	}
+	_, err := log.AppendBlock(ctx, body("three"), nil)
+	if err := equal("it is sealed", bloberror.HasCode(err, "BlobIsSealed"), true); err != nil {
 		return err
 	}
 	disk := c.in().NewPageBlobClient("blob/pages")

@@ -31,7 +31,7 @@ func large() []byte {
 
 func group(name string, run func(context.Context) error) {
 	row := map[string]string{"group": name, "error": ""}
-	if err := run(context.Background()); err != nil {
+	if err := guarded(run); err != nil {
 		row["error"] = err.Error()
 	}
 	line, err := json.Marshal(row)
@@ -39,6 +39,16 @@ func group(name string, run func(context.Context) error) {
 		panic(err)
 	}
 	fmt.Println(string(line))
+}
+
+// guarded makes an error of a panic, as of an answer without what was expected, so that later groups run.
+func guarded(run func(context.Context) error) (err error) {
+	defer func() {
+		if why := recover(); why != nil {
+			err = fmt.Errorf("panic: %v", why)
+		}
+	}()
+	return run(context.Background())
 }
 
 // equal fails unless both are shown alike.
