@@ -73,12 +73,14 @@ fn head(bencher: Bencher<'_, '_>) {
     answered(bencher, Response::default);
 }
 
-/// The same with an answer that has four metadata names, all in lower case or all with an
+/// The same with an answer that has so many metadata names, all in lower case or all with an
 /// upper-case letter. The difference is what the spelling of an answer costs once a thread knows
 /// its names.
-#[divan::bench(args = ["name", "Name"])]
-fn answer(bencher: Bencher<'_, '_>, name: &str) {
-    let names = (0..4).map(|number| (format!("{name}{number}"), "value"));
+#[divan::bench(args = ["1 name", "1 Name", "2 name", "2 Name", "4 name", "4 Name"])]
+fn answer(bencher: Bencher<'_, '_>, names: &str) {
+    let (count, name) = names.split_once(' ').expect("a number and a name");
+    let count: usize = count.parse().expect("a number");
+    let names = (0..count).map(|number| (format!("{name}{number}"), "value"));
     let metadata = Metadata::new(names).expect("they are names");
     let names = metadata.iter().map(|(name, _)| format!("x-ms-meta-{name}"));
     let value = HeaderValue::from_static("value");
@@ -114,8 +116,11 @@ fn answered(bencher: Bencher<'_, '_>, answer: impl Fn() -> Response<Empty<Bytes>
             divan::black_box(request);
             Ok::<_, Infallible>(answer())
         });
+        // The end of the input must not end the request that is being answered.
         let mut served = Box::pin(
-            http1::Builder::new().serve_connection(Memory(Bytes::from_static(HEAD)), service),
+            http1::Builder::new()
+                .half_close(true)
+                .serve_connection(Memory(Bytes::from_static(HEAD)), service),
         );
         let done = served.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         assert!(matches!(done, Poll::Ready(Ok(()))), "a connection in memory: {done:?}");
