@@ -17,9 +17,9 @@
 //! - `keygen.rs` prints a new account key.
 //! - `completions.rs` and `man.rs` describe the command line itself, for shells and for `man`.
 //!
-//! `error.rs` has the errors of commands and their exit codes. `output.rs` prints, `escaped.rs`
-//! takes from texts what controls a terminal. `runtime.rs` has the threads, `trust.rs` the
-//! certificates that commands trust.
+//! `error.rs` has the errors of commands and their exit codes. `output.rs` prints, `table.rs`
+//! makes the tables of lists, and `escaped.rs` takes from texts what controls a terminal.
+//! `runtime.rs` has the threads, `trust.rs` the certificates that commands trust.
 //!
 //! Invariants: no secret is printed except those that the user requested, the published development
 //! key, and a login link on a terminal. With `--json` each line of output is one JSON value.

@@ -79,9 +79,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_controls_a_terminal_is_escaped() {
-        let hostile =
-            "a\x1b]0;x\x07\u{9b}2J\u{202e}b\u{2066}c\u{200f}d\u{61c}e\u{7f}\r\n\tf\u{2028}";
+    fn json_and_complaints_do_not_control_a_terminal() {
+        let hostile = "a\x1b]0;x\x07\u{9b}2J\u{202e}b\u{7f}\r\n\tc\u{2028}";
         let line = json_line(&hostile);
         assert!(!line.trim_end_matches('\n').chars().any(controls), "{line}");
         assert_eq!(serde_json::from_str::<String>(&line).unwrap(), hostile, "JSON says the same");

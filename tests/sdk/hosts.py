@@ -125,6 +125,11 @@ def https(options, scratch, verdicts):
         verdicts.check("plain http with --https-only", status == 400 and "AccountRequiresHttps" in text,
                        "400 AccountRequiresHttps", text.split("\r\n")[0])
         verdicts.check("and what is served there", f"This address serves https only. Use https://{server.blob_address}." in text, found=text[-160:])
+        credential = f"AWS4-HMAC-SHA256 Credential={server.account.name}/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=00"
+        data = f"GET /bucket/key HTTP/1.1\r\nHost: {server.blob_address}\r\nAuthorization: {credential}\r\nConnection: close\r\n\r\n"
+        status, text = exchange(server.blob_address, data.encode())
+        verdicts.check("the same through S3", status == 400 and "<Code>InvalidRequest</Code>" in text and "Use https." in text,
+                       "400 InvalidRequest", text.split("\r\n")[0])
         # Plain http to the admin listener is another thing: readiness was asked there.
         verdicts.equal("the certificate shown at first", shown(server.blob_address), first)
         second = certificate(scratch, "second")

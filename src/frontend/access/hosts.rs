@@ -16,7 +16,7 @@ use crate::types::Peer;
 /// # Errors
 /// `MissingRequiredHeader`, `InvalidHeaderValue`, `AccountRequiresHttps`; all 400.
 pub(crate) fn is_acceptable(front: &FrontEnd, head: &Parts, peer: Peer) -> Result<(), Refusal> {
-    host::host(head).map_err(|error| {
+    let host = host::host(head).map_err(|error| {
         let code = match error {
             HostError::Missing => Reason::MissingRequiredHeader,
             HostError::Repeated | HostError::Malformed | HostError::Conflict => {
@@ -27,7 +27,6 @@ pub(crate) fn is_acceptable(front: &FrontEnd, head: &Parts, peer: Peer) -> Resul
         Refusal::new(code).detail(Detail::HeaderName, "Host").detail(Detail::Explanation, reason)
     })?;
     if front.config.https_only && !peer.secure {
-        let host = host::host(head).unwrap_or_default();
         let served = format!("This address serves https only. Use https://{host}.");
         return Err(Refusal::new(Reason::AccountRequiresHttps).detail(Detail::Explanation, served));
     }
