@@ -7,7 +7,7 @@
 //! servers cost that, and answers with upper-case names the first time (ADR 0043).
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::ready;
 use std::io;
@@ -78,9 +78,30 @@ const KNOWN_MAX: usize = 16;
 /// Bytes of the names of a set that is kept.
 const KNOWN_BYTES_MAX: usize = 512;
 
+/// A set of names that answers had.
+struct Known {
+    /// The names in order, each with a line feed behind it.
+    names: String,
+    extensions: Extensions,
+}
+
+impl Known {
+    /// Whether the set is that of this metadata. It is compared in place: an answer must not pay
+    /// for a key of its own.
+    fn is_of(&self, metadata: &Metadata) -> bool {
+        let mut rest = self.names.as_str();
+        let found = metadata.iter().all(|(name, _)| {
+            let after = rest.strip_prefix(name).and_then(|after| after.strip_prefix('\n'));
+            rest = after.unwrap_or_default();
+            after.is_some()
+        });
+        found && rest.is_empty()
+    }
+}
+
 thread_local! {
-    /// Extensions that answers had, by their names.
-    static KNOWN: RefCell<BTreeMap<String, Extensions>> = const { RefCell::new(BTreeMap::new()) };
+    /// Sets that answers had, the one that was used last first.
+    static KNOWN: RefCell<VecDeque<Known>> = const { RefCell::new(VecDeque::new()) };
 }
 
 /// What an answer needs so that hyper spells the names of this metadata as they are; `None` if all
@@ -90,26 +111,22 @@ pub fn spelling(metadata: &Metadata) -> Option<Extensions> {
     if metadata.iter().all(|(name, _)| !name.bytes().any(|byte| byte.is_ascii_uppercase())) {
         return None;
     }
-    let mut sorted: Vec<&str> = metadata.iter().map(|(name, _)| name).collect();
-    sorted.sort_unstable();
-    let names = sorted.join("\n");
-    if names.len() > KNOWN_BYTES_MAX {
-        return made(&names);
-    }
     KNOWN.with_borrow_mut(|known| {
-        if let Some(found) = known.get(&names) {
-            return Some(found.clone());
+        if let Some(at) = known.iter().position(|set| set.is_of(metadata)) {
+            known.swap(0, at);
+            return Some(known[0].extensions.clone());
         }
-        let made = made(&names)?;
-        if known.len() >= KNOWN_MAX {
-            known.clear();
+        let names: String = metadata.iter().flat_map(|(name, _)| [name, "\n"]).collect();
+        let extensions = made(&names)?;
+        if names.len() <= KNOWN_BYTES_MAX {
+            known.truncate(KNOWN_MAX - 1);
+            known.push_front(Known { names, extensions: extensions.clone() });
         }
-        known.insert(names, made.clone());
-        Some(made)
+        Some(extensions)
     })
 }
 
-/// The same for names with a line feed between them.
+/// The same for names with a line feed behind each.
 fn made(names: &str) -> Option<Extensions> {
     let lines: String =
         names.lines().map(|name| format!("{METADATA_PREFIX}{name}: -\r\n")).collect();
@@ -244,11 +261,19 @@ mod tests {
         let other = spelling(&metadata(&["uP", "LOW", "mixed"])).unwrap();
         let lines = answered(&names, other);
         assert!(lines.iter().any(|line| line == "x-ms-meta-uP: v"), "{lines:?}");
+        // Neither the start of a set nor more than it is the set.
+        for (other, line) in [
+            (&["UP", "low"][..], "x-ms-meta-mixed: v"),
+            (&["UP", "low", "Mixed", "ETag"], "x-ms-meta-Mixed: v"),
+        ] {
+            let lines = answered(&names, spelling(&metadata(other)).unwrap());
+            assert!(lines.iter().any(|found| found == line), "{line} in {lines:?}");
+        }
     }
 
     #[test]
     fn what_is_known_is_bounded() {
-        let count = || KNOWN.with_borrow(BTreeMap::len);
+        let count = || KNOWN.with_borrow(VecDeque::len);
         for number in 0..=KNOWN_MAX * 3 {
             spelling(&metadata(&[&format!("Name{number}")])).unwrap();
             assert!((1..=KNOWN_MAX).contains(&count()));
