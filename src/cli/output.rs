@@ -24,19 +24,6 @@ pub(super) fn on_terminal() -> bool {
     std::io::stdout().is_terminal()
 }
 
-/// A row of a table: in columns of these widths on a terminal, with tabs between the cells
-/// elsewhere. Cells are at the right of their columns, and those with a width of 0 are as wide as
-/// they are.
-pub(super) fn row(on_terminal: bool, widths: &[usize], cells: &[String]) -> String {
-    if !on_terminal {
-        return cells.join("\t") + "\n";
-    }
-    let widths = widths.iter().copied().chain(std::iter::repeat(0));
-    let cells = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:>width$}"));
-    let line: Vec<String> = cells.collect();
-    line.join(" ").trim_end().to_owned() + "\n"
-}
-
 /// Prints a remark to standard error. It may have lines, and texts from elsewhere in them.
 ///
 /// # Errors
@@ -88,12 +75,5 @@ mod tests {
         let error = CliError::system("a\u{1b}[2J", &"\u{202e}b");
         let said = complaint(&error);
         assert!(!said.chars().any(controls) && said.contains("a\\u{1b}[2J"), "{said}");
-    }
-
-    #[test]
-    fn rows_have_columns_only_on_a_terminal() {
-        let cells = ["put", "7", "the rest"].map(str::to_owned);
-        assert_eq!(row(true, &[5, 3], &cells), "  put   7 the rest\n");
-        assert_eq!(row(false, &[5, 3], &cells), "put\t7\tthe rest\n");
     }
 }

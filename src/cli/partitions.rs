@@ -22,7 +22,7 @@ use super::error::CliError;
 use super::output::json_line;
 use super::output::on_terminal;
 use super::output::print;
-use super::output::row;
+use super::table::table;
 
 pub(super) mod args;
 mod watch;
@@ -55,7 +55,7 @@ pub(super) async fn partitions(command: &PartitionsCommand) -> Result<(), CliErr
             if args.json {
                 print(&json_line(&answer))
             } else {
-                print(&table(&read(answer)?, on_terminal()))
+                print(&list(&read(answer)?, on_terminal()))
             }
         }
         PartitionsCommand::Split(args) => {
@@ -124,30 +124,15 @@ fn outcome(made: &Made) -> String {
 }
 
 /// The columns of `list`.
-const COLUMNS: [(&str, usize); 14] = [
-    ("id", 8),
-    ("host", 4),
-    ("epoch", 6),
-    ("reads", 11),
-    ("writes", 11),
-    ("lists", 9),
-    ("cpu", 9),
-    ("waits", 9),
-    ("logged", 9),
-    ("rows", 12),
-    ("runs", 10),
-    ("memtable", 10),
-    ("log", 4),
-    ("from", 0),
+const HEADS: [&str; 14] = [
+    "id", "host", "epoch", "reads", "writes", "lists", "cpu", "waits", "logged", "rows", "runs",
+    "memtable", "log", "from",
 ];
 
-/// All partitions, as a table.
-fn table(look: &MapView, on_terminal: bool) -> String {
-    let widths = COLUMNS.map(|(_, width)| width);
-    let mut page = row(on_terminal, &widths, &COLUMNS.map(|(name, _)| name.to_owned()));
-    for partition in &look.partitions {
-        page += &row(on_terminal, &widths, &cells(partition));
-    }
+/// All partitions.
+fn list(look: &MapView, on_terminal: bool) -> String {
+    let rows: Vec<[String; 14]> = look.partitions.iter().map(cells).collect();
+    let page = table(on_terminal, HEADS, &rows);
     if !on_terminal {
         return page;
     }
@@ -281,7 +266,7 @@ mod tests {
             ..PartitionView::default()
         };
         let look = MapView { hosts: 2, partitions: vec![first, second], ..MapView::default() };
-        let text = table(&look, true);
+        let text = list(&look, true);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 4, "{text}");
         assert!(
@@ -290,7 +275,7 @@ mod tests {
         );
         assert!(lines[2].ends_with(r"photos/raw/a\u{1b}[31m  takes no writes: closing"), "{text}");
         assert!(lines[3].starts_with("2 partitions on 2 hosts"), "{text}");
-        let plain = table(&look, false);
+        let plain = list(&look, false);
         let rows: Vec<Vec<&str>> = plain.lines().map(|line| line.split('\t').collect()).collect();
         assert_eq!(rows.iter().map(Vec::len).collect::<Vec<_>>(), [14; 3], "{plain}");
     }
@@ -314,7 +299,7 @@ mod tests {
             log_bytes: 20_480,
             ..PartitionView::default()
         };
-        let text = table(&MapView { partitions: vec![partition], ..MapView::default() }, true);
+        let text = list(&MapView { partitions: vec![partition], ..MapView::default() }, true);
         let columns = |line: usize| -> Vec<&str> {
             text.lines().nth(line).unwrap().split_whitespace().collect()
         };

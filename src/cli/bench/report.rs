@@ -112,8 +112,13 @@ pub(super) fn removed(style: Style, removed: &Removed) -> String {
     }
 }
 
+/// One row. It is printed when its workload ends, so the widths of the columns are fixed.
 fn row(style: Style, cells: &[String]) -> String {
-    output::row(style == Style::Terminal, &WIDTHS, cells)
+    if style != Style::Terminal {
+        return cells.join("\t") + "\n";
+    }
+    let cells = cells.iter().zip(WIDTHS).map(|(cell, width)| format!("{cell:>width$}"));
+    cells.collect::<Vec<_>>().join(" ") + "\n"
 }
 
 #[cfg(test)]
