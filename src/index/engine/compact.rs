@@ -24,11 +24,36 @@ const LIKE_RATIO: u64 = 1;
 /// A family is merged as a whole when so many percent of its rows are tombstones, so that deleted
 /// rows give their space back.
 const TOMBSTONES_MAX_PERCENT: u64 = 30;
+/// The same of a partition at rest, where the merge delays no write. A list reads tombstones and
+/// older versions of its rows too, so both are kept below this.
+const AT_REST_MAX_PERCENT: u64 = 10;
 /// A run is rewritten when so many percent of it are rows of other partitions. Below that, millions
 /// of rows would be rewritten to drop a few.
 const FOREIGN_PERCENT: u64 = 20;
-/// Fewer tombstones of a family than this are not worth a merge.
-const TOMBSTONES_MIN: u64 = 10_000;
+/// Fewer such rows of a family than this are not worth a merge.
+const ROWS_MIN: u64 = 10_000;
+
+/// Which runs are worth a merge.
+#[derive(Clone, Copy, Debug)]
+struct Worth {
+    tombstones_percent: u64,
+    /// Rows of the main family that lie over older runs. `None` if they are not counted.
+    over_percent: Option<u64>,
+    foreign_percent: u64,
+}
+
+const BUSY: Worth = Worth {
+    tombstones_percent: TOMBSTONES_MAX_PERCENT,
+    over_percent: None,
+    foreign_percent: FOREIGN_PERCENT,
+};
+const AT_REST: Worth = Worth {
+    tombstones_percent: AT_REST_MAX_PERCENT,
+    over_percent: Some(AT_REST_MAX_PERCENT),
+    foreign_percent: FOREIGN_PERCENT,
+};
+/// For a change of the map, which wants runs of one partition.
+const SEPARATE: Worth = Worth { foreign_percent: 0, ..BUSY };
 
 impl Partition {
     /// Merges runs of one family, if any family needs it, and returns whether it did. It gives up
@@ -38,15 +63,22 @@ impl Partition {
     /// [`Failed`]. The partition goes on, unless another owner has it or it is unknown which extent
     /// its log continues in.
     pub(crate) async fn compact(&self) -> Result<bool, Failed> {
-        self.compact_beyond(FOREIGN_PERCENT).await
+        self.compact_if(BUSY).await
+    }
+
+    /// As [`Self::compact`], for a partition that has not been written for a while: merges a family
+    /// as a whole already when a tenth of its rows are tombstones or, in the main family, may have
+    /// older versions in other runs.
+    pub(crate) async fn compact_at_rest(&self) -> Result<bool, Failed> {
+        self.compact_if(AT_REST).await
     }
 
     /// As [`Self::compact`], but also rewrites runs that hold only a few rows of other partitions.
     pub(crate) async fn separate(&self) -> Result<bool, Failed> {
-        self.compact_beyond(0).await
+        self.compact_if(SEPARATE).await
     }
 
-    async fn compact_beyond(&self, foreign_percent: u64) -> Result<bool, Failed> {
+    async fn compact_if(&self, worth: Worth) -> Result<bool, Failed> {
         let _one = self.compacting.lock().await;
         if !self.core.may_write_log() {
             // The range got other owners while this waited for the lock.
@@ -56,8 +88,9 @@ impl Partition {
         let sources = self.core.published().sources;
         for family in Family::ALL {
             let runs = sources.runs(family);
+            let picked = pick(family, runs, worth);
             if let Some(range) =
-                pick(runs).or_else(|| foreign(runs, &self.core.keys, foreign_percent))
+                picked.or_else(|| foreign(runs, &self.core.keys, worth.foreign_percent))
             {
                 let is_bottom = range.end == runs.len();
                 let chosen = runs.get(range).unwrap_or_default();
@@ -115,12 +148,29 @@ fn foreign(runs: &[Arc<Run>], keys: &PartitionKeys, percent: u64) -> Option<Rang
 }
 
 /// Chooses which of a family's runs, newest first, to merge now.
-fn pick(runs: &[Arc<Run>]) -> Option<Range<usize>> {
+fn pick(family: Family, runs: &[Arc<Run>], worth: Worth) -> Option<Range<usize>> {
     let sizes: Vec<u64> = runs.iter().map(|run| run.entry().bytes).collect();
     let rows: u64 = runs.iter().map(|run| run.entry().rows).sum();
+    let are_many =
+        |count: u64, percent| count >= ROWS_MIN && count * 100 >= rows.saturating_mul(percent);
     let tombstones: u64 = runs.iter().map(|run| run.tombstones()).sum();
-    let many = tombstones >= TOMBSTONES_MIN && tombstones * 100 >= rows * TOMBSTONES_MAX_PERCENT;
-    if many { Some(0..runs.len()) } else { pick_by_size(&sizes) }
+    let over = worth.over_percent.filter(|_| family == Family::Main);
+    if are_many(tombstones, worth.tombstones_percent)
+        || over.is_some_and(|percent| are_many(rows_over_older(runs), percent))
+    {
+        return Some(0..runs.len());
+    }
+    pick_by_size(&sizes)
+}
+
+/// An estimate of the rows that a scan reads beside rows of older runs.
+fn rows_over_older(mut runs: &[Arc<Run>]) -> u64 {
+    let mut rows = 0u64;
+    while let Some((newest, older)) = runs.split_first() {
+        rows += older.iter().map(|run| newest.rows_over(run)).max().unwrap_or_default();
+        runs = older;
+    }
+    rows
 }
 
 /// Size-tiered choice: the newest runs as long as their sizes are similar; the cheapest adjacent

@@ -9,6 +9,7 @@ use std::sync::RwLock;
 #[cfg(test)]
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::env::Waits;
 use crate::index::api::{Error, Full};
@@ -32,6 +33,9 @@ use crate::types::Timestamp;
 /// A partition with more log extents than this is flushed even if memory is left: otherwise a few
 /// unflushed rows would keep much log.
 const LOG_EXTENTS_MAX: usize = 4;
+
+/// A partition that was not written for so long is at rest.
+const REST: Duration = Duration::from_secs(10);
 
 /// Which requests a partition still serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +77,16 @@ pub(crate) struct Core {
     full: Mutex<Option<Full>>,
     /// Whether the runs have changed since a compaction last examined them.
     changed: AtomicBool,
+    rest: Mutex<Rest>,
+}
+
+/// Since when a partition has not been written.
+#[derive(Debug, Default)]
+struct Rest {
+    /// The last commit when somebody looked, and when that was first seen; `None` at first.
+    last: Option<(Sequence, Duration)>,
+    /// Whether the rest was long enough to be told once.
+    told: bool,
 }
 
 impl Core {
@@ -98,6 +112,7 @@ impl Core {
             log: Mutex::default(),
             full: Mutex::default(),
             changed: AtomicBool::new(true),
+            rest: Mutex::default(),
         }
     }
 
@@ -270,6 +285,23 @@ impl Core {
     /// Whether a compaction may find runs to merge. Of thousands of partitions most do not change.
     pub(crate) fn may_compact(&self) -> bool {
         self.changed.load(Ordering::Acquire) && self.may_write_log()
+    }
+
+    /// Whether the partition has not been written for [`REST`], as far as these calls have seen.
+    /// True once until the next write. `now` is monotonic time.
+    pub(crate) fn comes_to_rest(&self, now: Duration) -> bool {
+        let sequence = self.published().sequence;
+        let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = match rest.last {
+            Some((last, since)) if last == sequence => since,
+            Some(_) | None => {
+                *rest = Rest { last: Some((sequence, now)), told: false };
+                now
+            }
+        };
+        let comes = !rest.told && now.saturating_sub(since) >= REST && self.may_write_log();
+        rest.told |= comes;
+        comes
     }
 
     /// Notes whether the last flush failed for lack of space.

@@ -13,6 +13,7 @@ mod model;
 mod partition;
 mod patience;
 mod refusals;
+mod rest;
 mod unread;
 mod upgrade;
 mod waits;

@@ -164,6 +164,18 @@ impl Run {
         all.saturating_sub(inside) * 100 / all
     }
 
+    /// An estimate of how many of its rows lie between the first and the last row of `older`.
+    pub(crate) fn rows_over(&self, older: &Self) -> u64 {
+        let (own, other) = (&self.body.footer, &older.body.footer);
+        if own.last < other.first || own.first > other.last {
+            return 0;
+        }
+        let blocks_to = |key: &Bytes| self.body.index.partition_point(|(first, _)| first <= key);
+        let before = blocks_to(&other.first).saturating_sub(1);
+        let blocks = codec::wide(blocks_to(&other.last).saturating_sub(before));
+        blocks.saturating_mul(self.rows_of_a_block()).min(own.rows)
+    }
+
     /// Its entry in the manifest.
     pub(crate) fn entry(&self) -> &RunEntry {
         &self.body.entry

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::env::Clock;
 use crate::index::engine::Failed;
 use crate::index::engine::HostContext;
 use crate::index::engine::Lookups;
@@ -136,32 +137,50 @@ async fn chores(context: Arc<HostContext>, stop: CancellationToken) {
 
 async fn compactor(context: Arc<HostContext>, partitions: Arc<Opened>, stop: CancellationToken) {
     let clock = Arc::clone(&context.deps.env.clock);
-    while !stop.is_cancelled() {
-        for partition in &partitions.all() {
-            while partition.core.may_compact() {
-                let compaction = tokio::select! {
-                    biased;
-                    // A compaction that is dropped half-way changes nothing. Its extent is released
-                    // now, or when the partition opens next.
-                    () = stop.cancelled() => return,
-                    compaction = partition.compact() => compaction,
-                };
-                match compaction {
-                    Ok(true) => {}
-                    Ok(false) => break,
-                    Err(error) => {
-                        log(partition, &error);
-                        break;
-                    }
+    let work = async {
+        loop {
+            for partition in &partitions.all() {
+                while partition.core.may_compact() && merged(partition, partition.compact()).await {
                 }
             }
+            if !one_at_rest(&partitions.all(), clock.as_ref()).await {
+                clock.sleep(PAUSE).await;
+            }
         }
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => {}
-            () = clock.sleep(PAUSE) => {}
+    };
+    // A compaction that is dropped half-way changes nothing. Its extent is released now, or when
+    // the partition opens next.
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => {}
+        () = work => {}
+    }
+}
+
+/// Merges runs of the first partition that has come to rest and needs it. Returns whether it
+/// merged any; then a partition that is written may need a merge by now, which goes first.
+async fn one_at_rest(partitions: &[Arc<Partition>], clock: &dyn Clock) -> bool {
+    for partition in partitions.iter().filter(|one| one.core.comes_to_rest(clock.monotonic())) {
+        let mut any = false;
+        while merged(partition, partition.compact_at_rest()).await {
+            any = true;
+        }
+        if any {
+            return true;
         }
     }
+    false
+}
+
+/// Whether a compaction has merged runs.
+async fn merged(
+    partition: &Partition,
+    compaction: impl Future<Output = Result<bool, Failed>>,
+) -> bool {
+    compaction.await.unwrap_or_else(|error| {
+        log(partition, &error);
+        false
+    })
 }
 
 fn log(partition: &Partition, error: &Failed) {
