@@ -46,7 +46,9 @@ def main():
         data = measure.fresh(work)
         server.start(data)
         time.sleep(2)
-        fill(driver, server, PLAIN, args.names)
+        # Twice, so that times of creation and of the last change differ in both containers: a list spells out both.
+        for _ in range(2):
+            fill(driver, server, PLAIN, args.names)
         subprocess.run(
             [server.program, "account", "set", ACCOUNT, "--versioning=on", "--admin-listen", f"127.0.0.1:{args.port + 1}", "--data", str(data)],
             check=True, stdout=subprocess.DEVNULL)

@@ -39,11 +39,13 @@ pub(super) fn table<const N: usize>(
     text
 }
 
-/// Whether a cell is a whole number, a size or a duration, such as `20KiB` and `12 ms`.
+/// Whether a cell is a number, a size or a duration, such as `0.5`, `20KiB` and `12 ms`, or says
+/// that there is none.
 fn is_quantity(cell: &str) -> bool {
-    let unit = cell.trim_start_matches(|character: char| character.is_ascii_digit());
-    let is_unit = unit.trim_start().chars().all(char::is_alphabetic);
-    unit.len() < cell.len() && is_unit && unit.len() <= LONGEST_UNIT
+    let number = |character: char| character.is_ascii_digit() || character == '.';
+    let unit = cell.trim_start_matches(number);
+    let is_unit = unit.len() <= LONGEST_UNIT && unit.trim_start().chars().all(char::is_alphabetic);
+    matches!(cell, "" | "?" | "-") || (cell.starts_with(|c: char| c.is_ascii_digit()) && is_unit)
 }
 
 /// Bytes of the longest unit with the space before it.
@@ -70,16 +72,16 @@ mod tests {
         let rows = [["photos", "7"], ["a\tb", ""]].map(|row| row.map(str::to_owned));
         let heads = ["name", "size"];
         assert_eq!(table(false, heads, &rows), "name\tsize\nphotos\t7\na\\tb\t\n");
-        let columns = "\x1b[1mname    size\x1b[0m\nphotos  7\na\\tb\n";
+        let columns = "\x1b[1mname    size\x1b[0m\nphotos     7\na\\tb\n";
         assert_eq!(table(true, heads, &rows), columns);
     }
 
     #[test]
     fn quantities_are_at_the_right() {
-        let rows = [["7", "9 us", "20KiB", "7a11-"], ["1200", "12 ms", "1MiB", "7"]];
+        let rows = [["7", "9 us", "20KiB", "0.5", "7a11-"], ["1200", "12 ms", "1MiB", "?", "7"]];
         let rows = rows.map(|row| row.map(str::to_owned));
-        let text = table(true, ["rows", "cpu", "log", "from"], &rows);
+        let text = table(true, ["rows", "cpu", "log", "rate", "from"], &rows);
         let lines: Vec<&str> = text.lines().skip(1).collect();
-        assert_eq!(lines, ["   7   9 us  20KiB  7a11-", "1200  12 ms   1MiB  7"]);
+        assert_eq!(lines, ["   7   9 us  20KiB   0.5  7a11-", "1200  12 ms   1MiB     ?  7"]);
     }
 }

@@ -4,7 +4,7 @@
 //! does, in an extension of the message whose type is its own, and spells the names of an answer
 //! as such an extension says. So hyper is asked for both: to read a spelling it writes a head in
 //! memory, and to make one it reads a head in memory. Copies of blobs with metadata from other
-//! servers cost that, and answers with upper-case names the first time (ADR 0043).
+//! servers cost that, and answers with upper-case names that a thread has not kept (ADR 0043).
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -112,9 +112,11 @@ pub fn spelling(metadata: &Metadata) -> Option<Extensions> {
         return None;
     }
     KNOWN.with_borrow_mut(|known| {
-        if let Some(at) = known.iter().position(|set| set.is_of(metadata)) {
-            known.swap(0, at);
-            return Some(known[0].extensions.clone());
+        let at = known.iter().position(|set| set.is_of(metadata));
+        if let Some(set) = at.and_then(|at| known.remove(at)) {
+            let extensions = set.extensions.clone();
+            known.push_front(set);
+            return Some(extensions);
         }
         let names: String = metadata.iter().flat_map(|(name, _)| [name, "\n"]).collect();
         let extensions = made(&names)?;
@@ -278,6 +280,15 @@ mod tests {
             spelling(&metadata(&[&format!("Name{number}")])).unwrap();
             assert!((1..=KNOWN_MAX).contains(&count()));
         }
+        // The set that was used last stays, the oldest one goes.
+        let is_known = |number: usize| {
+            let names = metadata(&[&format!("Name{number}")]);
+            KNOWN.with_borrow(|known| known.iter().any(|set| set.is_of(&names)))
+        };
+        let oldest = KNOWN_MAX * 2 + 1;
+        spelling(&metadata(&[&format!("Name{oldest}")])).unwrap();
+        spelling(&metadata(&["Other"])).unwrap();
+        assert!(is_known(oldest) && !is_known(oldest + 1) && is_known(oldest + 2));
         let before = count();
         let long = "N".repeat(KNOWN_BYTES_MAX + 1);
         let lines = answered(&["x-ms-meta-nn"], spelling(&metadata(&[&long])).unwrap());

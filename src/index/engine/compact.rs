@@ -24,14 +24,14 @@ const LIKE_RATIO: u64 = 1;
 /// A family is merged as a whole when so many percent of its rows are tombstones, so that deleted
 /// rows give their space back.
 const TOMBSTONES_MAX_PERCENT: u64 = 30;
-/// The same of a partition at rest, where the merge delays no write. A list reads tombstones and
-/// older versions of its rows too, so both are kept below this.
+/// The same at rest. There the main family, which lists read, is also merged when so many percent
+/// of its rows lie over older runs.
 const AT_REST_MAX_PERCENT: u64 = 10;
+/// Fewer tombstones, or fewer rows over older runs, are not worth a merge of a family as a whole.
+const ROWS_MIN: u64 = 10_000;
 /// A run is rewritten when so many percent of it are rows of other partitions. Below that, millions
 /// of rows would be rewritten to drop a few.
 const FOREIGN_PERCENT: u64 = 20;
-/// Fewer such rows of a family than this are not worth a merge.
-const ROWS_MIN: u64 = 10_000;
 
 /// Which runs are worth a merge.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +84,7 @@ impl Partition {
             // The range got other owners while this waited for the lock.
             return Ok(false);
         }
-        self.core.runs_are_looked_at();
+        self.core.runs_are_looked_at(worth.over_percent.is_some());
         let sources = self.core.published().sources;
         for family in Family::ALL {
             let runs = sources.runs(family);
@@ -167,7 +167,7 @@ fn pick(family: Family, runs: &[Arc<Run>], worth: Worth) -> Option<Range<usize>>
 fn rows_over_older(mut runs: &[Arc<Run>]) -> u64 {
     let mut rows = 0u64;
     while let Some((newest, older)) = runs.split_first() {
-        rows += older.iter().map(|run| newest.rows_over(run)).max().unwrap_or_default();
+        rows = rows.saturating_add(newest.rows_over(older));
         runs = older;
     }
     rows

@@ -77,16 +77,10 @@ pub(crate) struct Core {
     full: Mutex<Option<Full>>,
     /// Whether the runs have changed since a compaction last examined them.
     changed: AtomicBool,
-    rest: Mutex<Rest>,
-}
-
-/// Since when a partition has not been written.
-#[derive(Debug, Default)]
-struct Rest {
-    /// The last commit when somebody looked, and when that was first seen; `None` at first.
-    last: Option<(Sequence, Duration)>,
-    /// Whether the rest was long enough to be told once.
-    told: bool,
+    /// The same for a compaction at rest.
+    changed_at_rest: AtomicBool,
+    /// The last commit that [`Self::is_at_rest`] has seen, and when it first did.
+    rest: Mutex<Option<(Sequence, Duration)>>,
 }
 
 impl Core {
@@ -112,6 +106,7 @@ impl Core {
             log: Mutex::default(),
             full: Mutex::default(),
             changed: AtomicBool::new(true),
+            changed_at_rest: AtomicBool::new(true),
             rest: Mutex::default(),
         }
     }
@@ -275,11 +270,16 @@ impl Core {
     /// Notes that the runs have changed, so that a compaction examines them.
     pub(crate) fn runs_are_changed(&self) {
         self.changed.store(true, Ordering::Release);
+        self.changed_at_rest.store(true, Ordering::Release);
     }
 
-    /// Notes that a compaction examines the runs as they are now.
-    pub(crate) fn runs_are_looked_at(&self) {
+    /// Notes that a compaction examines the runs as they are now. One at rest finds what any other
+    /// would find, too.
+    pub(crate) fn runs_are_looked_at(&self, at_rest: bool) {
         self.changed.store(false, Ordering::Release);
+        if at_rest {
+            self.changed_at_rest.store(false, Ordering::Release);
+        }
     }
 
     /// Whether a compaction may find runs to merge. Of thousands of partitions most do not change.
@@ -288,20 +288,27 @@ impl Core {
     }
 
     /// Whether the partition has not been written for [`REST`], as far as these calls have seen.
-    /// True once until the next write. `now` is monotonic time.
-    pub(crate) fn comes_to_rest(&self, now: Duration) -> bool {
+    /// `now` is monotonic time.
+    pub(crate) fn is_at_rest(&self, now: Duration) -> bool {
         let sequence = self.published().sequence;
         let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
-        let since = match rest.last {
+        let since = match *rest {
             Some((last, since)) if last == sequence => since,
-            Some(_) | None => {
-                *rest = Rest { last: Some((sequence, now)), told: false };
-                now
-            }
+            Some(_) | None => now,
         };
-        let comes = !rest.told && now.saturating_sub(since) >= REST && self.may_write_log();
-        rest.told |= comes;
-        comes
+        *rest = Some((sequence, since));
+        now.saturating_sub(since) >= REST
+    }
+
+    /// Makes the rest begin at `now`, so that what has failed is tried again later.
+    pub(crate) fn rest_again(&self, now: Duration) {
+        let rest = Some((self.published().sequence, now));
+        *self.rest.lock().unwrap_or_else(PoisonError::into_inner) = rest;
+    }
+
+    /// As [`Self::may_compact`], for a compaction at rest.
+    pub(crate) fn may_compact_at_rest(&self) -> bool {
+        self.changed_at_rest.load(Ordering::Acquire) && self.may_write_log()
     }
 
     /// Notes whether the last flush failed for lack of space.

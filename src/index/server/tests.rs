@@ -1,4 +1,5 @@
 mod panics;
+mod rest;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -12,7 +12,8 @@ import sys
 import tempfile
 
 from . import report
-from .server import Server, default_binary
+from .binary import default_binary
+from .server import Server
 
 
 def parser(doc):

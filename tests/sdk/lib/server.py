@@ -3,7 +3,6 @@
 
 import http.client
 import json
-import os
 import pathlib
 import random
 import signal
@@ -164,12 +163,3 @@ class Server(Program):
             return done.returncode, json.loads(done.stdout)
         except ValueError as error:
             raise RuntimeError(f"exit {done.returncode}: {done.stderr.strip()[-200:]}") from error
-
-
-def default_binary():
-    """The binary built last by cargo in this checkout, release before debug, or None."""
-    root = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", pathlib.Path(__file__).parents[3] / "target"))
-    for profile in ("release", "debug"):
-        if (root / profile / "blockyard").exists():
-            return root / profile / "blockyard"
-    return None

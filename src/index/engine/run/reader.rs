@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 use std::iter::Sum;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -164,16 +165,30 @@ impl Run {
         all.saturating_sub(inside) * 100 / all
     }
 
-    /// An estimate of how many of its rows lie between the first and the last row of `older`.
-    pub(crate) fn rows_over(&self, older: &Self) -> u64 {
-        let (own, other) = (&self.body.footer, &older.body.footer);
-        if own.last < other.first || own.first > other.last {
-            return 0;
+    /// An estimate of how many of its rows lie between the first and the last row of one of
+    /// `older`.
+    pub(crate) fn rows_over(&self, older: &[Arc<Self>]) -> u64 {
+        let mut ranges: Vec<Range<usize>> =
+            older.iter().map(|run| self.blocks_between(&run.body.footer)).collect();
+        ranges.sort_unstable_by_key(|range| range.start);
+        let (mut blocks, mut counted_to) = (0, 0);
+        for range in ranges {
+            blocks += range.end.saturating_sub(range.start.max(counted_to));
+            counted_to = counted_to.max(range.end);
         }
-        let blocks_to = |key: &Bytes| self.body.index.partition_point(|(first, _)| first <= key);
-        let before = blocks_to(&other.first).saturating_sub(1);
-        let blocks = codec::wide(blocks_to(&other.last).saturating_sub(before));
-        blocks.saturating_mul(self.rows_of_a_block()).min(own.rows)
+        let rows = u128::from(self.body.footer.rows) * blocks as u128;
+        let all = self.body.index.len().max(1) as u128;
+        u64::try_from(rows / all).unwrap_or(u64::MAX)
+    }
+
+    /// Its data blocks that may have rows between the first and the last row of another run.
+    fn blocks_between(&self, other: &Footer) -> Range<usize> {
+        let own = &self.body.footer;
+        if own.last < other.first || own.first > other.last {
+            return 0..0;
+        }
+        let up_to = |key: &Bytes| self.body.index.partition_point(|(first, _)| first <= key);
+        up_to(&other.first).saturating_sub(1)..up_to(&other.last)
     }
 
     /// Its entry in the manifest.

@@ -157,17 +157,19 @@ async fn compactor(context: Arc<HostContext>, partitions: Arc<Opened>, stop: Can
     }
 }
 
-/// Merges runs of the first partition that has come to rest and needs it. Returns whether it
-/// merged any; then a partition that is written may need a merge by now, which goes first.
+/// Merges runs of the first partition at rest that needs it. Returns whether it did: then a
+/// partition that is written may need a merge by now, which goes first.
 async fn one_at_rest(partitions: &[Arc<Partition>], clock: &dyn Clock) -> bool {
-    for partition in partitions.iter().filter(|one| one.core.comes_to_rest(clock.monotonic())) {
-        let mut any = false;
-        while merged(partition, partition.compact_at_rest()).await {
-            any = true;
+    for partition in partitions {
+        let core = &partition.core;
+        if !core.is_at_rest(clock.monotonic()) || !core.may_compact_at_rest() {
+            continue;
         }
-        if any {
+        if merged(partition, partition.compact_at_rest()).await {
             return true;
         }
+        // It may have given way to a change of the map, or lacked space.
+        core.rest_again(clock.monotonic());
     }
     false
 }

@@ -72,8 +72,12 @@ async fn a_compaction_gives_way_to_a_change_and_leaves_nothing_behind() {
     let stalled = world.capacity.stall_reads().await;
     let (compacted, kept_out) = tokio::join!(right.compact(), right.keep_compaction_out());
     assert_eq!(compacted, Ok(false), "it cannot read now");
+    drop(kept_out);
+    let (compacted, kept_out) = tokio::join!(right.compact_at_rest(), right.keep_compaction_out());
+    assert_eq!(compacted, Ok(false), "nor at rest");
     drop((stalled, kept_out));
     assert!(right.core.may_compact(), "it begins anew");
+    assert!(right.core.may_compact_at_rest(), "it begins anew at rest too");
     rig.do_chores().await;
     assert_eq!(world.capacity.extents_of_index(), before);
     assert_eq!(right.compact().await, Ok(true));
