@@ -104,7 +104,15 @@ pub(super) async fn list(
     }
     // If the listing stopped between the snapshots of a blob and the blob itself, the next page
     // must not repeat the snapshots.
-    let paused = rows.paused.map(|at| at.max(window.position.clone()));
+    let paused = match rows.paused {
+        Some(at) => {
+            // Every page before a pause among the versions of a blob has shown its current blob. The
+            // next page must not take it for one that was promoted since.
+            let shown = promoted(view, &at, list).await?;
+            Some(shown.map_or(at, |shown| shown.position).max(window.position.clone()))
+        }
+        None => None,
+    };
     let next = paused.or_else(|| window.end());
     Ok(ListPage { entries, after, weight, next, seen: view.seen() })
 }

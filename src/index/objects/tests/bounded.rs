@@ -54,9 +54,11 @@ impl Worn {
         let reply = answer.now_or_never().expect("rows in memory never wait").unwrap();
         // One step more for each family there is, at most.
         let mut most = pace.1 + pace.0 * (Family::ALL.len() + 1);
-        if matches!(read, Read::References(_)) {
+        let is_down = matches!(read, Read::Blobs(list) if list.history == History::VersionsDown);
+        if is_down || matches!(read, Read::References(_)) {
             // A blob that was begun is looked at to its end, and the removed rows of one that is
-            // gone before it.
+            // gone before it. The newest version of a blob is looked for where a page begins and
+            // where it ends.
             most += 2 * self.longest();
         }
         assert!(view.seen() <= most, "{} rows looked at, {most} may be", view.seen());
@@ -218,6 +220,39 @@ fn pages_that_end_early_show_every_name_once() {
             }
         }
         assert!(empty > 0, "no page was empty");
+    }
+}
+
+/// It is older than the removed versions among which a page ends, as one would be that became
+/// current after that page.
+#[test]
+fn a_current_blob_whose_newer_versions_are_gone_is_shown_once() {
+    let mut worn = Worn::new();
+    let protection = Protection { versioning: Some(Versioning::Enabled), ..Protection::default() };
+    let must = |worn: &mut Worn, mut write: Write| {
+        write.set_protection(protection);
+        worn.must(&write)
+    };
+    for name in ["a", "b"].map(key) {
+        let mut made = Vec::new();
+        for n in 0..60 {
+            let write = Write::PutBlob(put(&name, stored(&[location(n, 0, 1)])));
+            let WriteReply::Written(written) = must(&mut worn, write) else { panic!("not put") };
+            made.push(written.version.unwrap());
+        }
+        for version in made.iter().rev().take(40) {
+            let scope = DeleteScope::Version(Revision::Version(version.time));
+            must(&mut worn, delete_of(&name, scope));
+        }
+    }
+    let whole = ListBlobs { history: History::VersionsDown, limit: 1_000, ..list() };
+    let expected = worn.partition.list_all(&whole);
+    assert_eq!(expected.len(), 40);
+    for pace in PACES {
+        for limit in [1, 3, 1_000] {
+            let (names, _) = worn.list_all(pace, &ListBlobs { limit, ..whole.clone() });
+            assert_eq!(names, expected, "pace {pace:?} limit {limit}");
+        }
     }
 }
 
