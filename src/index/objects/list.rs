@@ -102,19 +102,27 @@ pub(super) async fn list(
         after.push(window.position.clone());
         rows.seek(&window.position);
     }
-    // If the listing stopped between the snapshots of a blob and the blob itself, the next page
-    // must not repeat the snapshots.
     let paused = match rows.paused {
-        Some(at) => {
-            // Every page before a pause among the versions of a blob has shown its current blob. The
-            // next page must not take it for one that was promoted since.
-            let shown = promoted(view, &at, list).await?;
-            Some(shown.map_or(at, |shown| shown.position).max(window.position.clone()))
-        }
+        Some(at) => Some(resumed(view, at, &window, list).await?),
         None => None,
     };
     let next = paused.or_else(|| window.end());
     Ok(ListPage { entries, after, weight, next, seen: view.seen() })
+}
+
+/// Where the page after a listing that paused at `at` begins.
+async fn resumed(
+    view: &dyn Rows,
+    at: Bytes,
+    window: &Window,
+    list: &ListBlobs,
+) -> Result<Bytes, Error> {
+    // Every page that pauses among the versions of a blob comes after its current blob. The next
+    // page must not take it for one that was promoted since.
+    let shown = promoted(view, &at, list).await?;
+    // If the listing stopped between the snapshots of a blob and the blob itself, the next page
+    // must not repeat the snapshots.
+    Ok(shown.map_or(at, |shown| shown.position).max(window.position.clone()))
 }
 
 /// What a page begins with before its rows: entries, the positions behind them, and their weight.

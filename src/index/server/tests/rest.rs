@@ -13,7 +13,7 @@ async fn runs_over_each_other_become_one_at_rest() {
     let at = target(&deps, &account("acc00000", 0).routing_key()).await;
     for first in 0..2 {
         for number in (first..ACCOUNTS).step_by(2) {
-            host.write(at.clone(), account(&format!("acc{number:05}"), number)).await.unwrap();
+            host.write(at, account(&format!("acc{number:05}"), number)).await.unwrap();
         }
         host.flush().await.unwrap();
     }
@@ -25,7 +25,7 @@ async fn runs_over_each_other_become_one_at_rest() {
     assert_eq!(runs(), 1);
     for number in [0, 1, ACCOUNTS - 1] {
         let name = AccountName::new(&format!("acc{number:05}")).unwrap();
-        let read = host.read(at.clone(), Read::Account(name)).await;
+        let read = host.read(at, Read::Account(name)).await;
         assert!(matches!(read, Ok(ReadReply::Account(_))), "{read:?}");
     }
     host.shutdown().await;
