@@ -24,6 +24,9 @@ use crate::types::Metadata;
 const BYTES_MAX: usize = 16 << 10;
 /// The end of a request line. What precedes it on the line does not matter.
 const VERSIONS: [&[u8]; 2] = [b"HTTP/1.1", b"HTTP/1.0"];
+/// The begin of a request line whose request sets no metadata, so that its head is not looked at.
+/// Reads are most requests.
+const READS: [&[u8]; 2] = [b"GET ", b"HEAD "];
 /// Bytes of the end of a line that tell whether it is a request line.
 const VERSION_TAIL: usize = 9;
 /// Bytes of a head. What is longer is a body that looks like one.
@@ -67,7 +70,8 @@ enum Stage {
     Before,
     /// Lines of the head are read.
     Head,
-    /// The head is read. If more is read before it is given to a request, it was no head.
+    /// The head is read, or has no metadata. If more is read before it is given to a request, it
+    /// was no head, or this is the rest of it.
     After,
     /// The request has it, and its answer is not there yet.
     Given,
@@ -139,7 +143,8 @@ impl Scan {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         match self.stage {
             Stage::Before if VERSIONS.iter().any(|version| line.ends_with(version)) => {
-                self.stage = Stage::Head;
+                let is_read = READS.iter().any(|method| line.starts_with(method));
+                self.stage = if is_read { Stage::After } else { Stage::Head };
             }
             Stage::Before | Stage::After | Stage::Given => {}
             Stage::Head if line.is_empty() => self.stage = Stage::After,
@@ -206,6 +211,21 @@ mod tests {
     }
 
     #[test]
+    fn the_head_of_a_read_is_not_looked_at() {
+        let read = HEAD.replace("PUT", "GET");
+        for size in [read.len(), 30, 20] {
+            let spelling = Spelling::default();
+            for piece in read.as_bytes().chunks(size) {
+                spelling.read(piece);
+            }
+            assert!(given(&spelling).is_empty(), "pieces of {size}");
+            spelling.next();
+            spelling.read(HEAD.as_bytes());
+            assert_eq!(given(&spelling), ["One", "tWO"], "the next request");
+        }
+    }
+
+    #[test]
     fn a_head_may_come_in_any_pieces() {
         for size in 1..HEAD.len() {
             let spelling = Spelling::default();
@@ -228,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_rest_of_a_body_may_precede_the_next_head() {
-        let part = "GET /x HTTP/1.1\r\nx-ms-meta-ONE: 1\r\n";
+        let part = "PUT /x HTTP/1.1\r\nx-ms-meta-ONE: 1\r\n";
         let like_a_head = format!("{part}\r\nx\r\n");
         let long = "no line ".repeat(9_000);
         for rest in ["", "\r\n\r\n", "x-ms-meta-Rest: 1\r\n\r\n", &long, &like_a_head] {
@@ -246,7 +266,7 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded() {
         let spelling = Spelling::default();
-        spelling.read(b"GET / HTTP/1.1\r\n");
+        spelling.read(b"PUT / HTTP/1.1\r\n");
         for _ in 0..100 {
             spelling.read(&[b'x'; 1_000]);
         }
@@ -263,7 +283,7 @@ mod tests {
     #[test]
     fn the_last_head_counts() {
         let spelling = Spelling::default();
-        spelling.read(b"GET /x HTTP/1.1\r\nx-ms-meta-ONE: 1\r\n");
+        spelling.read(b"PUT /x HTTP/1.1\r\nx-ms-meta-ONE: 1\r\n");
         spelling.read(HEAD.as_bytes());
         let mut extensions = Extensions::new();
         spelling.give(&mut extensions);
