@@ -281,7 +281,8 @@ struct MergedFamilies<'a> {
     /// The start of the page. A page does not stop here: each page must make progress.
     start: Bytes,
     cursors: Vec<(Family, Cursor<'a>)>,
-    /// Whether it does not stop among the rows of a blob, if it can.
+    /// Whether it does not stop among the rows of a blob: a page has to begin before them to show
+    /// the blob as a whole, or its versions oldest first.
     is_by_blob: bool,
     /// Where the listing stopped because the view is spent.
     paused: Option<Bytes>,
@@ -308,7 +309,8 @@ impl<'a> MergedFamilies<'a> {
             cursors.push(open(Family::Main, blob.clone()));
         }
         cursors.extend(list.uncommitted.then(|| open(Family::Staged, blob)));
-        let is_by_blob = list.versions_only;
+        let is_up = matches!(list.history, History::VersionsUp { .. });
+        let is_by_blob = list.versions_only || is_up;
         Self { view, start: window.position.clone(), cursors, is_by_blob, paused: None }
     }
 
@@ -332,14 +334,11 @@ impl<'a> MergedFamilies<'a> {
                 }
                 return Ok(Some((*family, key)));
             }
-            let bound = cursor.bound().filter(|bound| **bound > self.start);
-            if let Some(bound) = bound
-                && self.view.is_spent()
-            {
-                // An entry of a blob as a whole is made at the start of its rows.
-                let blob =
-                    Some(blob_of(bound)).filter(|blob| self.is_by_blob && *blob > self.start);
-                self.paused = Some(blob.unwrap_or_else(|| bound.clone()));
+            let pause =
+                |bound: &Bytes| if self.is_by_blob { blob_of(bound) } else { bound.clone() };
+            let paused = cursor.bound().map(pause).filter(|at| *at > self.start);
+            if paused.is_some() && self.view.is_spent() {
+                self.paused = paused;
                 return Ok(None);
             }
             cursor.step().await?;
