@@ -117,9 +117,11 @@ async fn resumed(
     window: &Window,
     list: &ListBlobs,
 ) -> Result<Bytes, Error> {
-    // Every page that pauses among the versions of a blob comes after its current blob. The next
-    // page must not take it for one that was promoted since.
-    let shown = promoted(view, &at, list).await?;
+    // Every page that pauses among the other rows of a blob comes after its current blob. The next
+    // page must not take it for one that was promoted since, also if it pauses before the versions:
+    // a client then names the newest time as the one that the page has passed.
+    let passed = RoutingKey::passed_version(&at);
+    let shown = promoted(view, (&at, passed), list).await?;
     // If the listing stopped between the snapshots of a blob and the blob itself, the next page
     // must not repeat the snapshots.
     Ok(shown.map_or(at, |shown| shown.position).max(window.position.clone()))
@@ -132,7 +134,9 @@ async fn begin(
     list: &ListBlobs,
 ) -> Result<(Vec<ListEntry>, Vec<Bytes>, usize), Error> {
     let view = rows.view;
-    let Some(promoted) = promoted(view, &window.position, list).await? else {
+    let begin = &window.position;
+    let passed = RoutingKey::of_row(begin).and_then(|key| keys::version_passed(begin, &key));
+    let Some(promoted) = promoted(view, (begin, passed), list).await? else {
         return Ok((Vec::new(), Vec::new(), 0));
     };
     window.pass(promoted.position).map_err(|violation| view.violated(violation))?;
@@ -155,14 +159,13 @@ struct Promoted {
 /// versions; such a one was shown before them.
 async fn promoted(
     view: &dyn Rows,
-    begin: &Bytes,
+    (begin, passed): (&Bytes, Option<Timestamp>),
     list: &ListBlobs,
 ) -> Result<Option<Promoted>, Error> {
-    if list.history != History::VersionsDown {
+    let Some(passed) = passed.filter(|_| list.history == History::VersionsDown) else {
         return Ok(None);
-    }
+    };
     let Some(key) = RoutingKey::of_row(begin) else { return Ok(None) };
-    let Some(passed) = keys::version_passed(begin, &key) else { return Ok(None) };
     let Some(value) = view.get(Family::Main, key.as_bytes()).await? else { return Ok(None) };
     let row = Row { key: key.as_bytes().clone(), value };
     let listed = values::decode_listed(Family::Main, &row, list.shown)?;
