@@ -181,16 +181,20 @@ impl MergedRows {
         for number in 0..self.sources.len() {
             self.fill(number).await?;
         }
-        let mut best: Option<&Bytes> = None;
-        for source in &self.sources {
-            if let Some((key, _)) = source.rows.front() {
-                best = Some(best.map_or(key, |best| best.min(key)));
+        // The lowest key, and the newest source that has it.
+        let mut best: Option<(usize, &Bytes)> = None;
+        for (number, source) in self.sources.iter().enumerate() {
+            if let Some((key, _)) = source.rows.front()
+                && best.is_none_or(|(_, best)| key < best)
+            {
+                best = Some((number, key));
             }
         }
-        let Some(key) = best.cloned() else { return Ok(None) };
-        let mut found = None;
-        for source in &mut self.sources {
-            if source.rows.front().is_some_and(|(other, _)| *other == key) {
+        let Some((newest, _)) = best else { return Ok(None) };
+        let mut found: Option<Item> = None;
+        for source in self.sources.iter_mut().skip(newest) {
+            let Some((key, _)) = source.rows.front() else { continue };
+            if found.as_ref().is_none_or(|(of, _)| of == key) {
                 let row = source.rows.pop_front();
                 found = found.or(row);
                 self.seen += 1;

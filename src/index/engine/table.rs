@@ -222,14 +222,13 @@ impl Tables {
                 Bound::Excluded(Version { key: key.clone(), sequence: Reverse(Sequence::new(0)) })
             }
         };
-        let mut last: Option<Bytes> = None;
         let (mut taken, mut seen) = (0, 0);
         for entry in self.family(family).range((start, Bound::Unbounded)) {
             let Version { key, sequence: Reverse(of) } = entry.key();
             if to.is_some_and(|to| key.as_ref() >= to) {
                 return Collected { seen, resume: None };
             }
-            let is_taken = last.as_ref() == Some(key);
+            let is_taken = taken > 0 && out.back().is_some_and(|(last, _)| last == key);
             let is_passed = is_taken || *of > sequence;
             if seen == versions_max || taken == limit && !is_passed {
                 // Both positions are after all versions of the key that were examined.
@@ -240,7 +239,6 @@ impl Tables {
             seen += 1;
             if !is_passed {
                 taken += 1;
-                last = Some(key.clone());
                 out.push_back((key.clone(), entry.value().clone()));
             }
         }

@@ -94,24 +94,28 @@ impl Rows for Snapshot {
         }
         let visible = Visible { sources: &self.sources, keys: &self.keys, sequence: self.sequence };
         let mut rows = MergedRows::of_sources(visible, family, Bounds { from, to }, limit);
-        let mut bytes = 0;
+        let (mut bytes, mut has_ended) = (0, false);
+        // The last row that was examined, if it is not among those found.
+        let mut passed = None;
         while found.rows.len() < limit && rows.seen() < STEP_ROWS && bytes < STEP_BYTES {
-            let key = match rows.step().await? {
+            match rows.step().await? {
                 Step::Row((key, Some(value))) => {
                     bytes += value.len();
-                    found.rows.push(Row { key: key.clone(), value });
-                    key
+                    found.rows.push(Row { key, value });
+                    passed = None;
                 }
-                Step::Row((key, None)) | Step::Passed(key) => key,
+                Step::Row((key, None)) | Step::Passed(key) => passed = Some(key),
                 Step::End => {
-                    found.next = None;
+                    has_ended = true;
                     break;
                 }
-            };
-            found.next = Some(key);
+            }
         }
-        // The lowest position above the last row that was examined.
-        found.next = found.next.map(|last| [last.as_ref(), &[0]].concat().into());
+        if !has_ended {
+            // The lowest position above the last row that was examined.
+            let last = passed.as_ref().or(found.rows.last().map(|row| &row.key));
+            found.next = last.map(|last| [last.as_ref(), &[0]].concat().into());
+        }
         self.pace.take_long(rows.seen(), bytes / BYTES_OF_A_ROW).await;
         Ok(found)
     }
