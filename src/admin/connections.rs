@@ -117,7 +117,7 @@ pub(super) fn serve(endpoint: Endpoint, env: &Env, stop: CancellationToken) {
         first_byte: FIRST_BYTE,
         handshake: HANDSHAKE,
         clock: Arc::clone(&env.clock),
-        told_of_tls: Mutex::default(),
+        tls_warned_at: Mutex::default(),
     };
     let tls_only = opening.tls.is_some() && !plain;
     let shared = Shared { name, opening, tls_only, routes, flows, metrics, stop: stop.clone() };
@@ -228,7 +228,7 @@ async fn connection(
         builder.serve_connection(TokioIo::new(stream), service).await.map_err(io::Error::other)
     });
     let leaves = async {
-        slot.told_to_leave().await;
+        slot.leave_requested().await;
         slot.idle_for(Duration::ZERO).await;
     };
     tokio::select! {

@@ -67,8 +67,8 @@ pub enum SessionHolder {
     },
 }
 
-/// Stands for the secret of an access key in session tokens: a key that gets another secret ends
-/// the temporary keys that it asked for. It tells nothing of the secret.
+/// Represents the secret of an access key in session tokens. When the key gets another secret, the
+/// temporary keys that it requested become invalid. The proof reveals nothing about the secret.
 #[must_use]
 pub fn secret_proof(delegation: &DelegationSecret, secrets: &S3Secrets) -> [u8; 32] {
     let mut text = Vec::new();

@@ -52,7 +52,7 @@ pub(super) enum Announcement {
     /// The same, unless `silent`, and the lines of Azurite.
     Azurite {
         silent: bool,
-        /// Told at the start.
+        /// Printed at the start.
         warnings: Vec<String>,
     },
 }

@@ -53,7 +53,7 @@ pub struct TerminalSize {
     pub lines: u16,
 }
 
-/// Tells a file from its replacement and from an earlier state of itself.
+/// Distinguishes a file from its replacement and from an earlier state of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileVersion {
     device: Option<u64>,

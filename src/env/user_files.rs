@@ -352,7 +352,7 @@ fn open_itself(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether a path still names an open file. Windows tells only that it names a file.
+/// Whether a path still names an open file. Windows reports only that it names a file.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),

@@ -79,7 +79,8 @@ enum MayCommit {
 }
 
 impl MayCommit {
-    /// Tells the write what the container says. The answer is kept until the commit is answered.
+    /// Passes the container's settings to the write. The guard is kept until the commit is
+    /// answered.
     fn tell(self, write: &mut Write) -> ChangeGuard {
         match self {
             Self::Alone(note) => note,

@@ -119,7 +119,7 @@ impl Connection<'_> {
             opened = self.listener.opening.open(stream) => opened?,
             // There is no request yet, so nobody waits for an answer.
             () = self.listener.stop.cancelled() => None,
-            () = self.told_to_leave() => None,
+            () = self.leave_requested() => None,
         };
         let Some(Opened { protocol, secure, stream }) = opened else { return Ok(()) };
         let secured = Self { peer: Peer { secure, ..self.peer }, ..*self };
@@ -131,9 +131,9 @@ impl Connection<'_> {
     }
 
     /// Waits until it must make room for another connection.
-    async fn told_to_leave(&self) {
+    async fn leave_requested(&self) {
         match self.slot {
-            Some(slot) => slot.told_to_leave().await,
+            Some(slot) => slot.leave_requested().await,
             None => std::future::pending().await,
         }
     }
@@ -195,7 +195,7 @@ impl Connection<'_> {
             result = served.as_mut() => return result.map_err(io::Error::other),
             () = listener.stop.cancelled() => GOODBYE,
             // HTTP/1.1 has no goodbye, and new clients do not wait for half a head.
-            () = self.told_to_leave() => Duration::ZERO,
+            () = self.leave_requested() => Duration::ZERO,
         };
         served.as_mut().graceful_shutdown();
         self.goodbye(served, moment).await.map_err(io::Error::other)
@@ -239,7 +239,7 @@ impl Connection<'_> {
             biased;
             result = served.as_mut() => return result.map_err(io::Error::other),
             () = listener.stop.cancelled() => {}
-            () = self.told_to_leave() => {}
+            () = self.leave_requested() => {}
             // hyper does not limit the idle time of HTTP/2 connections.
             () = self.idle_for(config.head_timeout) => {}
         }

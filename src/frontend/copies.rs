@@ -191,7 +191,7 @@ mod tests {
         assert!(copies.take_up(id, account, now).is_none(), "it is in hand");
         let task = Tasks::new().spawn("copy", async move {
             let _place = place;
-            panic!("as told");
+            panic!("as planned");
         });
         let ended: Result<(), _> = task.await;
         assert!(ended.is_err());

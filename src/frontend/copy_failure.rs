@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_told_as_they_were_before_they_were_neutral() {
+    fn failures_are_worded_as_they_were_before_they_were_neutral() {
         let line = "404 CannotVerifyCopySource \"The specified blob does not exist.\"";
         let source = Some(SourceRefusal { reason: Reason::BlobNotFound, status: None });
         let refusal = Refusal { source, ..Refusal::new(Reason::CannotVerifyCopySource) };

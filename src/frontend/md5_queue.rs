@@ -160,7 +160,7 @@ impl Batched<'_> {
                 Step::Done => return Ok(()),
                 Step::Broken => return Err(Reason::InternalError.into()),
                 Step::Hash(lanes) => Hashing { queue: self.queue, lanes }.run(self.batch),
-                // Whether it came back or is lost, the next step tells.
+                // The next step finds out whether it came back or is lost.
                 Step::Wait(returned) => drop(returned.await),
             }
         }

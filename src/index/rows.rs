@@ -147,8 +147,8 @@ pub struct RowChange {
 pub struct RowBatch {
     /// Puts and deletes of rows. Of several changes of a row the last one wins.
     pub changes: Vec<RowChange>,
-    /// Bytes of shared content that a row stops naming: only the audit can tell whether another one
-    /// does.
+    /// Bytes of shared content that a row stops naming. Only the audit can determine whether
+    /// another row names them.
     pub shared_dropped: u64,
     /// Whether to commit even without changes.
     pub must_commit: bool,

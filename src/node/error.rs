@@ -40,7 +40,7 @@ pub enum NodeError {
         address: String,
         /// The flag that sets it.
         flag: &'static str,
-        /// The process that has it, if the system tells.
+        /// The process that has it, if the system says.
         by: Option<String>,
         /// Why.
         error: io::Error,
@@ -258,24 +258,25 @@ mod tests {
 
     #[test]
     fn limit_of_open_files_is_raised_for_too_many_files_alone() {
-        let told = |error: DiskError| NodeError::Data { path: "/data".into(), error }.to_string();
+        let message =
+            |error: DiskError| NodeError::Data { path: "/data".into(), error }.to_string();
         let (action, path) = ("open", "lock".to_owned());
-        let many = told(DiskError::TooManyFiles { action, path: path.clone() });
+        let many = message(DiskError::TooManyFiles { action, path: path.clone() });
         assert!(many.contains("ulimit -n"), "{many}");
-        let busy = told(DiskError::Io { action, path, kind: io::ErrorKind::ResourceBusy });
+        let busy = message(DiskError::Io { action, path, kind: io::ErrorKind::ResourceBusy });
         assert!(!busy.contains("ulimit") && !busy.contains("too many"), "{busy}");
     }
 
     #[test]
     fn full_disk_of_the_coordinator_is_no_reason_to_restore_its_file() {
-        let told = |reason: coordinator::Reason| {
+        let message = |reason: coordinator::Reason| {
             let error = coordinator::Error::Unavailable { reason };
             NodeError::Coordinator { path: "/data/coordinator.redb".into(), error }.to_string()
         };
-        let full = told(coordinator::Reason::full("its disk is full".into()));
+        let full = message(coordinator::Reason::full("its disk is full".into()));
         assert!(full.starts_with("/data/coordinator.redb: "), "{full}");
         assert!(full.contains("make room") && !full.contains("backup"), "{full}");
-        let other = told("Read-only file system".into());
+        let other = message("Read-only file system".into());
         assert!(other.contains("restore it from a backup"), "{other}");
         assert!(other.contains("mount its file system for writing"), "{other}");
     }

@@ -217,8 +217,8 @@ def certificates(options, scratch, verdicts):
         shown = ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate(("127.0.0.1", 10000)))
         verdicts.check(f"a PFX file, {name}: its certificate is served", shown == expected)
         verdicts.equal(f"a PFX file, {name}: exit code", container.stop(), 0)
-        told = [word for word in ("right word", "PRIVATE KEY") if word in container.text()]
-        verdicts.none(f"a PFX file, {name}: secrets in the log", told)
+        leaked = [word for word in ("right word", "PRIVATE KEY") if word in container.text()]
+        verdicts.none(f"a PFX file, {name}: secrets in the log", leaked)
     for number, (name, password, text) in enumerate((
             ("new", "wrong word", "give its password with --pwd"), ("keyless", "right word", "it has no private key"),
             ("cut", "right word", "it is no PFX file, or is damaged"), ("cert.pem", "right word", "PEM files with --cert and --key"),

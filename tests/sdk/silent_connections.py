@@ -4,7 +4,7 @@ the admin listener. There it also asks for health again and again and reads no a
 the attacker opens another.
 
 An SDK client that opens a new connection for each request is served all the same, a slow upload goes on, the admin listener
-answers health checks, and an address that has more connections than it may is told so while others are served. Idle connections
+answers health checks, and an address that has more connections than it may is refused while others are served. Idle connections
 stay cheap.
 """
 
@@ -179,20 +179,20 @@ def one_peer(options, scratch, verdicts):
             host, port = server.blob_address.split(":")
             head = f"GET /devstoreaccount1?comp=list HTTP/1.1\r\nHost: {server.blob_address}\r\n\r\n".encode()
             kept = [await asyncio.open_connection(host, int(port), local_addr=("127.0.0.9", 0)) for _ in range(20)]
-            told = []
+            answers = []
             for _ in range(10):
                 reader, writer = await asyncio.open_connection(host, int(port), local_addr=("127.0.0.9", 0))
                 writer.write(head)
-                told.append((await reader.read(1 << 16)).decode("latin-1").lower())
+                answers.append((await reader.read(1 << 16)).decode("latin-1").lower())
                 writer.close()
             other = served(server.account, 5)
             for _, writer in kept:
                 writer.close()
-            return told, other
+            return answers, other
 
-        told, (good, wrong) = asyncio.run(ask())
-        well = [text for text in told if text.startswith("http/1.1 503") and "retry-after: 1" in text and "serverbusy" in text]
-        verdicts.equal("an address beyond its connections: told 503 ServerBusy with Retry-After", len(well), len(told))
+        answers, (good, wrong) = asyncio.run(ask())
+        well = [text for text in answers if text.startswith("http/1.1 503") and "retry-after: 1" in text and "serverbusy" in text]
+        verdicts.equal("an address beyond its connections: 503 ServerBusy with Retry-After", len(well), len(answers))
         verdicts.none("another address meanwhile: requests that fail", wrong)
         verdicts.equal("another address meanwhile: round trips", good, 5)
 

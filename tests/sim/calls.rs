@@ -70,8 +70,8 @@ impl<'a> Calls<'a> {
         let stored = match self.stack.pool.store(vec![bytes], len).await {
             Ok(stored) => stored,
             Err(error) => {
-                let told = [Reason::ServerBusy, Reason::InsufficientStorage];
-                assert!(told.contains(&error.reason), "storing {name}: {error:?}");
+                let expected = [Reason::ServerBusy, Reason::InsufficientStorage];
+                assert!(expected.contains(&error.reason), "storing {name}: {error:?}");
                 return;
             }
         };

@@ -32,8 +32,8 @@ def packages(folder):
 
 def faults(rows, files):
     """Lines about `files`, texts by name, that are not what `rows` say."""
-    told = OURS | {row.file for row in rows} | {row.licence_file for row in rows}
-    for name in sorted(files.keys() - told):
+    listed = OURS | {row.file for row in rows} | {row.licence_file for row in rows}
+    for name in sorted(files.keys() - listed):
         yield f"{name} is in no row of vendored.json"
     for row in rows:
         if row.file not in files or hashlib.sha256(files[row.file]).hexdigest() != row.sha256:

@@ -47,7 +47,7 @@ pub(in crate::admin) async fn required(
 ) -> Result<Response, Failure> {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let headers = request.headers();
-    // A token is never passed over for a cookie: who sends a wrong one is told.
+    // A token always takes precedence over a cookie, so that a wrong token is refused.
     let by_cookie = reads
         && !headers.contains_key(AUTHORIZATION)
         && headers.contains_key(OWN_SCRIPT)

@@ -340,7 +340,7 @@ mod tests {
     use crate::index;
 
     #[test]
-    fn merge_that_moved_partitions_is_not_told_as_nothing() {
+    fn merge_that_moved_partitions_is_not_reported_as_nothing() {
         let refused = ChangeError::Refused(index::Error::Full(index::Full::Disks));
         let text = PartitionError::from(refused.clone()).to_string();
         assert!(text.starts_with("nothing was changed: "), "{text}");

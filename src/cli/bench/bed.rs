@@ -132,7 +132,7 @@ impl Bed {
         made
     }
 
-    /// Removes the container of a creation that may have been carried out. Returns what to tell.
+    /// Removes the container of a creation that may have been carried out. Returns a message.
     async fn doubtful(&self, why: &str) -> String {
         if self.is_named && !self.is_s3 {
             // Somebody else may have made it, with blobs that a deletion would take along.
@@ -265,7 +265,7 @@ impl Bed {
     }
 }
 
-/// Tells a list that goes on from one that does not get shorter.
+/// Detects a list that does not get shorter.
 #[derive(Debug, Default)]
 struct Listed {
     first: String,

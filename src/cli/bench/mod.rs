@@ -4,9 +4,9 @@
 //! asks, `plan.rs` makes the workloads, `bed.rs` makes the container and removes everything at the
 //! end, `driver/` executes, `report.rs` shows. `driver/` is the load driver of `benches/load` too.
 //!
-//! Invariants: it writes only below names of its own, in a container that it made unless it is told
-//! otherwise, and removes all of it, also after Ctrl-C. No request is sent again: a failure is a
-//! figure. No key and no signature is printed.
+//! Invariants: the bench writes only below a prefix of its own, in a container that it creates
+//! unless an existing one is named, and removes all that it wrote, also after Ctrl-C. No request
+//! is retried: failures are counted. No key and no signature is printed.
 
 mod args;
 mod bed;

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn endpoints_are_told_by_flags_and_connection_strings() {
+    fn endpoints_are_taken_from_flags_and_connection_strings() {
         let own = format!("mine:{KEY}");
         let own = Some(own.as_str());
         let key = format!("AccountName=mine;AccountKey={KEY}");

@@ -22,7 +22,7 @@ pub(super) struct Options {
     pub(super) force: bool,
     /// Whether to hold downloads against their Content-MD5.
     pub(super) verify: bool,
-    /// The Content-Type of uploads; none to tell it from the name.
+    /// The Content-Type of uploads; `None` to derive it from the name.
     pub(super) content_type: Option<String>,
 }
 

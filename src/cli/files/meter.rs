@@ -109,7 +109,7 @@ impl Meter {
 
     /// Prints a line to standard error, above the bar if there is one.
     pub(super) fn note(&self, line: &str) {
-        // Without standard error nobody can be told.
+        // If standard error is closed, the line is lost.
         self.bar.suspend(|| drop(warn(line)));
     }
 

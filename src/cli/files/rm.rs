@@ -102,7 +102,7 @@ pub(in crate::cli) async fn rm(args: &RmArgs) -> Result<(), FilesError> {
                     true => Ok(()),
                     false => service.delete_container(container).await,
                 };
-                told(args, &counts, &container.url(), deleted.map_err(|error| advised(&error)));
+                report(args, &counts, &container.url(), deleted.map_err(|error| advised(&error)));
             }
             Target::Local(path) => delete_local(&service, args, &counts, path).await,
         }
@@ -155,13 +155,13 @@ async fn delete_local(service: &Service, args: &RmArgs, counts: &Counts, path: &
     let removing = move || Ok(remove(&root, recursive, dry_run));
     let removed = match service.on_disk(path, removing).await {
         Ok((names, removed)) => {
-            names.iter().for_each(|name| told(args, counts, name, Ok(())));
+            names.iter().for_each(|name| report(args, counts, name, Ok(())));
             removed.map_err(|error| FilesError::Disk { path: path.to_owned(), error })
         }
         Err(error) => Err(error),
     };
     if let Err(error) = removed {
-        told(args, counts, &path.to_string_lossy(), Err(error.to_string()));
+        report(args, counts, &path.to_string_lossy(), Err(error.to_string()));
     }
 }
 
@@ -207,7 +207,7 @@ async fn delete(service: &Service, args: &RmArgs, counts: &Counts, blob: &Remote
         true => service.properties(blob).await.map(drop),
         false => service.delete_blob(blob, args.snapshots).await,
     };
-    told(args, counts, &blob.url(), deleted.map_err(|error| advised(&error)));
+    report(args, counts, &blob.url(), deleted.map_err(|error| advised(&error)));
 }
 
 /// A refusal, with what can be done.
@@ -219,8 +219,8 @@ fn advised(error: &CallError) -> String {
     format!("{error}{advice}")
 }
 
-/// Counts and tells a deletion, or why there was none.
-fn told(args: &RmArgs, counts: &Counts, name: &str, deleted: Result<(), String>) {
+/// Counts and prints a deletion, or why it failed.
+fn report(args: &RmArgs, counts: &Counts, name: &str, deleted: Result<(), String>) {
     match deleted {
         Ok(()) => {
             counts.deleted.fetch_add(1, Relaxed);

@@ -260,12 +260,12 @@ fn escaped(text: &str) -> String {
 }
 
 fn refused(ask: &Ask<'_>, answer: &Answer) -> CallError {
-    let told = answers::refusal(&answer.body).unwrap_or_default();
+    let refused = answers::refusal(&answer.body).unwrap_or_default();
     let code = match answer.header("x-ms-error-code") {
-        "" => shown(&told.code),
+        "" => shown(&refused.code),
         code => shown(code),
     };
-    let (status, message) = (Some(answer.status.as_u16()), shown(&told.message));
+    let (status, message) = (Some(answer.status.as_u16()), shown(&refused.message));
     CallError { what: ask.what(), status, code, message }
 }
 

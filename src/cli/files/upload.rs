@@ -182,7 +182,7 @@ fn known_len(file: UserFileFacts) -> Option<u64> {
     (file.kind == UserFileKind::File && file.len > 0).then_some(file.len)
 }
 
-/// Whether a file was changed while `read` bytes were read of it, as far as it can be told.
+/// Whether a file was changed while `read` bytes of it were read, as far as its metadata shows.
 fn is_changed(before: UserFileFacts, after: Option<UserFileFacts>, read: u64) -> bool {
     match known_len(before) {
         Some(len) => read != len || after != Some(before),

@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_busiest_are_told_with_what_they_had_to_do() {
+    fn the_busiest_are_shown_with_their_load() {
         let view = |requests, cpu_us| PartitionView {
             reads: requests / 4,
             writes: requests / 2,

@@ -128,8 +128,8 @@ impl TaskHealth {
             let thread = std::thread::current();
             let test = thread.name().unwrap_or("a test");
             // Not captured, as `eprintln` would be.
-            let told = format!("\n{test}: invariant {invariant} is violated: {found}\n");
-            drop(std::io::Write::write_all(&mut std::io::stderr(), told.as_bytes()));
+            let text = format!("\n{test}: invariant {invariant} is violated: {found}\n");
+            drop(std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes()));
             std::process::abort();
         }
     }

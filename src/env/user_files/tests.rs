@@ -98,7 +98,7 @@ fn planted_links_are_not_followed() {
 
 #[cfg(unix)]
 #[test]
-fn links_are_told_from_what_they_lead_to() {
+fn links_are_distinguished_from_their_targets() {
     let folder = tempfile::tempdir().unwrap();
     let link = folder.path().join("link");
     std::os::unix::fs::symlink(folder.path(), &link).unwrap();

@@ -63,8 +63,8 @@ pub(crate) fn optional(operation: &Operation) -> Option<Action> {
         .then_some(Action::DeleteVersion)
 }
 
-/// Tells an operation what its sender may do if it comes to that: delete versions that the document
-/// names, copy the tags of a source.
+/// Notes in an operation the permissions that it may need later: to delete versions that the
+/// document names, or to copy the tags of a source.
 pub(super) fn grant_optional(operation: &mut Operation, caller: &Caller, scope: Scope<'_>) {
     match operation {
         Operation::Container(ContainerOperation::DeleteBlobs(deletions)) => {

@@ -88,7 +88,7 @@ impl AnswerBudget {
         })
     }
 
-    /// Tells this memory from others.
+    /// Identifies this memory.
     pub(super) fn id(self: &Arc<Self>) -> MemoryId {
         MemoryId(Arc::as_ptr(self).addr())
     }

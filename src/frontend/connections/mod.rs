@@ -134,8 +134,8 @@ impl Slot {
     }
 
     /// Waits until the connection is signalled to close, to make room for another.
-    pub(crate) async fn told_to_leave(&self) {
-        self.activity.told_to_leave().await;
+    pub(crate) async fn leave_requested(&self) {
+        self.activity.leave_requested().await;
     }
 
     /// Waits until no request has been in progress for the time `long`.

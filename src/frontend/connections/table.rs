@@ -217,7 +217,7 @@ impl Table {
         self.unknown + self.limits.reserved < self.limits.open_max
     }
 
-    /// Tells the least important idle connection to close; `false` when there is none.
+    /// Signals the least important idle connection to close; `false` when there is none.
     fn make_room(&mut self, unknown: bool) -> bool {
         if self.leaving >= self.limits.leaving_max {
             return false;

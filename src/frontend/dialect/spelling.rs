@@ -27,7 +27,7 @@ const VERSIONS: [&[u8]; 2] = [b"HTTP/1.1", b"HTTP/1.0"];
 /// The begin of a request line whose request sets no metadata, so that its head is not looked at.
 /// Reads are most requests.
 const READS: [&[u8]; 2] = [b"GET ", b"HEAD "];
-/// Bytes of the end of a line that tell whether it is a request line.
+/// Bytes at the end of a line that show whether it is a request line.
 const VERSION_TAIL: usize = 9;
 /// Bytes of a head. What is longer is a body that looks like one.
 const HEAD_BYTES_MAX: usize = 256 << 10;

@@ -121,7 +121,8 @@ pub(crate) async fn fill_of_blob(
     fill_of_upload(account, under.as_ref(), precondition)
 }
 
-/// What a blob is under; nothing if the look-up is refused, which the operation itself then tells.
+/// The encryption of a blob; `None` if the look-up is refused. The operation itself then reports
+/// the refusal.
 async fn under(front: &FrontEnd, blob: &BlobVersion) -> Result<Option<Encryption>, Refusal> {
     let (key, revision, guard) = (blob.key.clone(), blob.revision, Guard::default());
     let read = ReadBlob { key, revision, guard, range: None, pieces: false };

@@ -39,7 +39,7 @@ pub(crate) async fn list(
     let mut weight = 0;
     let mut effort = Effort::new(front.env.clock.as_ref());
     loop {
-        // One more than wanted tells whether there are more.
+        // One more than wanted shows whether there are more.
         query.list.limit = limit.saturating_add(1) - items.len();
         query.list.weight_max = PAGE_WEIGHT_MAX.saturating_sub(weight).max(1);
         let page = front.rows.router.list_uploads(&query).await;

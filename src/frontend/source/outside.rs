@@ -50,7 +50,7 @@ pub(crate) struct FetchAccount {
 /// An answer whose head has arrived.
 #[derive(Debug)]
 pub(crate) struct Fetched {
-    /// What its head tells of the blob.
+    /// The blob's properties, from the head of the answer.
     pub(crate) facts: Facts,
     /// Bytes to come.
     pub(crate) len: u64,

@@ -30,7 +30,7 @@ use crate::types::Tags;
 use crate::types::TierState;
 use crate::types::Timestamp;
 
-/// Marks a blob's content as shared, so that other rows may name it, and tells where it lies.
+/// Marks a blob's content as shared, so that other rows may name it, and returns its locations.
 /// Changes nothing that clients see. The caller has noted its copy in [`crate::index::InFlight`]
 /// before it asks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ pub enum CopiedContent {
 }
 
 impl CopiedContent {
-    /// All of it, piece by piece; pages are told by their layer alone.
+    /// All of it, piece by piece. Pages are represented by their layers only.
     pub fn pieces(&self) -> impl Iterator<Item = &NewContent> {
         let (whole, blocks) = match self {
             Self::Whole(content) => (Some(content), [].as_slice()),

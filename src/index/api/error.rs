@@ -1,5 +1,5 @@
-//! Why a request has no answer, in two levels: [`Error`] tells the caller what to do next, and
-//! [`Refused`], [`Full`] and [`Damage`] tell it why.
+//! Errors of the index, in two levels: the variant of [`Error`] determines how the caller reacts;
+//! [`Refused`], [`Full`] and [`Damage`] give the reason.
 
 use std::fmt::Debug;
 
@@ -330,7 +330,8 @@ pub enum Error {
     /// have happened: the caller reads what is there before it retries.
     #[error("the partition is unavailable: {0}")]
     Unavailable(String),
-    /// The state of what the request names does not permit it. The caller tells the client.
+    /// The state of the named resource does not permit the request. The caller reports it to the
+    /// client.
     #[error(transparent)]
     Refused(#[from] Refused),
 }

@@ -139,9 +139,9 @@ pub struct PageSpan {
     pub content: Option<NewContent>,
 }
 
-/// Marks a part of a page blob as shared, so that other rows may name it, and tells where it lies;
-/// the other parts are asked for one by one. Answers [`SharedPages`]. As [`crate::index::Share`]
-/// otherwise.
+/// Marks a part of a page blob as shared, so that other rows may name it, and returns its location
+/// as [`SharedPages`]. A caller requests the parts one by one. Otherwise like
+/// [`crate::index::Share`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharePages {
     /// The source.

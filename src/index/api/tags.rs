@@ -90,8 +90,8 @@ pub struct ListTags {
     pub limit: usize,
 }
 
-/// An entry of the tag index: a blob that had this tag at a time. What it has now, its record
-/// tells.
+/// An entry of the tag index: a blob that had this tag at a time. Its current tags are in its
+/// record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TagEntry {
     /// Tag and blob.

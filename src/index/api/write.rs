@@ -212,7 +212,7 @@ pub enum Write {
 }
 
 impl Write {
-    /// Tells a change that makes or removes a blob how blobs of its container are protected.
+    /// Sets in a change that makes or removes a blob how blobs of its container are protected.
     pub(crate) fn set_protection(&mut self, protection: Protection) {
         let guard = match self {
             Self::PutBlob(put) => &mut put.guard,
@@ -461,7 +461,7 @@ pub enum WriteReply {
         /// The blob is on its way out of the archive.
         pending: bool,
     },
-    /// Done, nothing to tell.
+    /// Done, without a result.
     Done,
     /// How far a purge came.
     Purged {

@@ -292,7 +292,7 @@ impl Committer {
                 }
             }
         };
-        let told = match (first, second) {
+        let failure = match (first, second) {
             // Another owner has the partition and perhaps the record of the first try. The callers
             // must not try again there as if nothing had been written.
             (Failed::Other(reason), Failed::Fenced) => {
@@ -314,8 +314,8 @@ impl Committer {
             (Failed::Other(reason), _) | (_, Failed::Other(reason)) => Failed::Other(reason),
             (_, second) => second,
         };
-        self.stop_if_lost(&told);
-        Err(told)
+        self.stop_if_lost(&failure);
+        Err(failure)
     }
 
     /// Moves the log to a new extent, whose link leaves out a record of unknown outcome, and

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn copy_that_has_not_told_is_waited_for_and_later_ones_are_not() {
+    fn copy_that_has_not_reported_is_waited_for_and_later_ones_are_not() {
         let inflight = InFlight::default();
         let watch = inflight.begin_watch();
         let early = inflight.copy();

@@ -168,8 +168,8 @@ pub(super) async fn remove(
     Ok(dropped)
 }
 
-/// Removes what can no longer be restored of a blob, or `all` that was softly deleted of it, in
-/// steps: the work row tells when the next row ends.
+/// Removes the soft-deleted rows of a blob that can no longer be restored, or `all` of them, in
+/// steps. The work row has the time at which the next row expires.
 pub(super) async fn expire(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,

@@ -119,8 +119,8 @@ struct Head {
 }
 
 impl Head {
-    /// Makes a deleted blob current if no blob is current and there is no version; tells whether it
-    /// did. The null version's delete marker gives way to it if it is newer than all versions.
+    /// Makes a deleted blob current if no blob is current and there is no version. Returns whether
+    /// it did. If the null version's delete marker is newer than all versions, it is removed.
     async fn take_base(
         &mut self,
         eval: &mut Evaluation<'_>,

@@ -28,8 +28,8 @@ use crate::index::rows::Row;
 use crate::types::RoutingKey;
 use crate::types::SettingKind;
 
-/// Decodes `bytes` as each kind of row value and key; tells how many took them. What was taken is
-/// written again and read back.
+/// Decodes `bytes` as each kind of row value and key, and returns how many accepted them. Each
+/// decoded value is encoded again and read back.
 ///
 /// # Panics
 /// When it is another one then: a fault of this program.

@@ -223,8 +223,8 @@ mod tests {
         let url = "https://a.example/keys";
         let expected = KeysAt::Url(url.parse().unwrap());
         assert_eq!(at(&format!("{issuer};jwks={url}")), expected);
-        let told = "https://a.example/t/.well-known/openid-configuration";
-        assert_eq!(at(issuer), KeysAt::Configuration(told.parse().unwrap()));
+        let address = "https://a.example/t/.well-known/openid-configuration";
+        assert_eq!(at(issuer), KeysAt::Configuration(address.parse().unwrap()));
         for (text, part) in [
             ("issuer=i;jwks=http://a.example/keys", "loopback"),
             ("issuer=i;jwks=file:///keys", "no https URL"),

@@ -73,7 +73,7 @@ pub struct StagedBlock {
 
 /// A refusal of the service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct ErrorText {
     /// Its code.
     pub code: String,
     /// What it says to people, the first line of it.
@@ -192,11 +192,11 @@ pub fn block_list(ids: &[String]) -> String {
 
 /// Reads a refusal; `None` if the body has none.
 #[must_use]
-pub fn refusal(body: &[u8]) -> Option<Told> {
+pub fn refusal(body: &[u8]) -> Option<ErrorText> {
     let root = xml::parse_long(body, "Error", ELEMENTS_MAX).ok()?;
     let text = |name: &str| root.child_text(name).unwrap_or_default();
     let message = text("Message").lines().next().unwrap_or_default();
-    Some(Told { code: text("Code").to_owned(), message: message.to_owned() })
+    Some(ErrorText { code: text("Code").to_owned(), message: message.to_owned() })
 }
 
 #[cfg(test)]
@@ -249,9 +249,10 @@ mod tests {
             </Containers><NextMarker/></EnumerationResults>";
         let page = containers(list.as_bytes()).unwrap();
         assert_eq!((page.items[0].name.as_str(), page.next), ("c", None));
-        let told = refusal(b"<Error><Code>ServerBusy</Code><Message>Wait.\nId</Message></Error>");
-        let told = told.unwrap();
-        assert_eq!((told.code.as_str(), told.message.as_str()), ("ServerBusy", "Wait."));
+        let refused =
+            refusal(b"<Error><Code>ServerBusy</Code><Message>Wait.\nId</Message></Error>");
+        let refused = refused.unwrap();
+        assert_eq!((refused.code.as_str(), refused.message.as_str()), ("ServerBusy", "Wait."));
         assert_eq!(refusal(b"<html>"), None);
     }
 

@@ -29,8 +29,8 @@ pub(super) fn refused(error: NameError) -> Refusal {
     }
 }
 
-/// What is wrong with the text of a container's name. Azure tells a character that it does not
-/// allow before the length, and dots and double hyphens are such, though the store takes them.
+/// The refusal of a malformed container name. Azure reports a forbidden character before a wrong
+/// length. Dots and double hyphens are forbidden in Azure, although the store accepts them.
 pub(super) fn refused_container(text: &str, error: NameError) -> Refusal {
     let has_foreign = text.contains('.') || text.contains("--");
     match error {
@@ -40,7 +40,7 @@ pub(super) fn refused_container(text: &str, error: NameError) -> Refusal {
     }
 }
 
-/// What is wrong with the text of a blob's name. Azure tells the number of parts first.
+/// The refusal of a malformed blob name. Azure reports too many path segments first.
 pub(super) fn refused_blob(text: &str, error: NameError) -> Refusal {
     let is_deep = text.split('/').count() > SEGMENTS_MAX;
     refused(if is_deep { NameError::Length } else { error })

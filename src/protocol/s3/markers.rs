@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_that_were_passed_are_told_from_keys_that_were_shown() {
+    fn keys_that_were_passed_are_distinguished_from_keys_that_were_shown() {
         for key in ["", "a", "a/b", "a/\u{10fffe}", "a\u{10ffff}", &"k".repeat(1_024)] {
             assert_eq!(read(&passed(key)), ListAfter::Name(key.to_owned()), "{key}");
             assert_eq!(read(key), ListAfter::NameOrPrefix(key.to_owned()), "{key}");

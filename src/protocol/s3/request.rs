@@ -34,8 +34,7 @@ const ALGORITHM: &str = "X-Amz-Algorithm";
 /// "Authenticating Requests: Using Query Parameters".
 pub(super) fn headers(head: &Parts) -> Cow<'_, HeaderMap> {
     let query = head.uri.query().unwrap_or("");
-    // As `auth::claim` tells the versions apart: with this parameter the request is of version 4,
-    // or refused.
+    // As in `auth::claim`: a request with this parameter uses signature version 4 or is refused.
     let is_v4 = || form_urlencoded(query).any(|(name, _)| name == ALGORITHM);
     if query.is_empty() || !is_v4() {
         return Cow::Borrowed(&head.headers);

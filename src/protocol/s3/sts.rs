@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_told_from_requests_of_azure_and_s3() {
+    fn calls_are_distinguished_from_requests_of_azure_and_s3() {
         let form = ("content-type", "application/x-www-form-urlencoded; charset=utf-8");
         let v4 = ("authorization", "AWS4-HMAC-SHA256 Credential=");
         for (method, uri, headers) in [

@@ -37,7 +37,7 @@ pub(super) fn of_id(text: &str) -> Option<Revision> {
     }
     let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
     let ticks = u64::from_be_bytes(bytes.try_into().ok()?);
-    // The highest bit tells versions from snapshots in the rows.
+    // In the rows the highest bit distinguishes versions from snapshots.
     (ticks >> 63 == 0).then(|| Revision::Version(Timestamp::from_ticks(ticks)))
 }
 

@@ -273,7 +273,7 @@ pub(crate) fn parse<'a>(
             return Fault::of_record(RECORD_TOO_LARGE, text, position);
         }
         let text = error.to_string();
-        // The library has no other way to tell it from what is no JSON.
+        // The library has no other way to distinguish it from invalid JSON.
         if text.starts_with("number out of range") {
             let text = "A number is out of range.";
             return Fault::of_record(INVALID_TYPE_CONVERSION, text, position);

@@ -170,7 +170,7 @@ fn change_long(dice: &mut Dice, next: &mut u64, partitions: &mut [Partition], in
 /// The audit comes back to a blob that names more than fits into an answer, and meanwhile what it
 /// names moves from row to row.
 #[tokio::test(start_paused = true)]
-async fn audit_keeps_what_moves_within_a_blob_that_is_told_in_parts() {
+async fn audit_keeps_what_moves_within_a_blob_that_is_returned_in_parts() {
     let mut freed_in_all = 0;
     for seed in 0..40 {
         let bench = Bench::new();
@@ -261,7 +261,7 @@ async fn audit_keeps_what_copies_name_though_their_sources_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn audit_waits_for_a_copy_that_has_not_told_what_it_met() {
+async fn audit_waits_for_a_copy_that_has_not_reported_what_it_met() {
     let bench = Bench::new();
     bench.capacity.add(1, Data, Sealed, 100);
     bench.index.must(&put("z", &[location(1, 0, 9)]));

@@ -1,4 +1,4 @@
-/* What the page knows: the load history as the server tells it, the partitions, the changes of the map. It draws nothing.
+/* What the page knows: the load history that the server answers, the partitions, the changes of the map. It draws nothing.
    api-spec/admin.yaml describes the answers. */
 
 /** Changes remembered, as many as the server remembers. */
@@ -107,9 +107,9 @@ export class Model {
         cpu: rate("cpu_us"), log: rate("log_bytes") };
     }
     if (isPart) {
-      const told = new Set([...answer.gone, ...answer.partitions.map(p => p.id)]);
+      const known = new Set([...answer.gone, ...answer.partitions.map(p => p.id)]);
       const rest = { requests: 0, reads: 0, writes: 0, lists: 0, cpu: 0, log: 0 };
-      const same = this.partitions.filter(p => !told.has(p.id)).map(p => ({ ...p, rates: rest }));
+      const same = this.partitions.filter(p => !known.has(p.id)).map(p => ({ ...p, rates: rest }));
       this.partitions = [...same, ...answer.partitions];
     } else {
       this.partitions = answer.partitions;

@@ -64,8 +64,8 @@ class App extends Component {
       const late = model.looks.length > 0 && model.map.now - model.looks.at(-1).at > LATE * model.every;
       this.setState({ trouble: late ? "The server answers, but has not noted its load for a while." : "" });
     } catch (error) {
-      const told = error instanceof Refused ? error.message : `The server does not answer (${error.message}).`;
-      this.setState({ trouble: `${told} Trying again.` });
+      const reason = error instanceof Refused ? error.message : `The server does not answer (${error.message}).`;
+      this.setState({ trouble: `${reason} Trying again.` });
     }
     this.polling = false;
     // A page that nobody sees asks for nothing; it catches up later.

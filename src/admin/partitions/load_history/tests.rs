@@ -64,7 +64,7 @@ fn rates_are_differences_and_stays_follow_the_map() {
 }
 
 #[test]
-fn what_is_told_later_is_only_what_is_new() {
+fn later_answers_have_only_what_is_new() {
     let history = LoadHistory::default();
     look(&history, 0, &[(1, 0, 0), (5, 0, 0)]);
     let first = history.after(None);

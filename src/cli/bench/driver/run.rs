@@ -40,7 +40,7 @@ pub struct Driver {
     pub first: u64,
     /// Operations of the current workload, or of its preparation, that ended so far.
     pub ended: Rc<Cell<u64>>,
-    /// Tells people what is done and what fails.
+    /// Prints progress and failures.
     pub tell: fn(&str),
     /// The number of blobs of each set that exist, by the set's name.
     made: RefCell<HashMap<&'static str, u64>>,

@@ -52,7 +52,7 @@ pub struct Shared {
     pub tally: RefCell<Tally>,
     /// Operations that ended so far, for who shows it meanwhile.
     pub ended: Rc<Cell<u64>>,
-    /// Tells people of a failure.
+    /// Prints a failure.
     pub tell: fn(&str),
 }
 
@@ -68,13 +68,13 @@ impl Pace {
         self.time.is_some() || self.endless
     }
 
-    /// Whether it was told to end.
+    /// Whether the workload must end.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stop.is_cancelled()
     }
 
-    /// Waits for this time, or until the workload is told to end.
+    /// Waits for this time, or until the workload must end.
     pub(super) async fn rest(&self, clock: &dyn Clock, time: Duration) {
         tokio::select! {
             biased;
@@ -117,16 +117,16 @@ mod tests {
     use crate::env::SimClock;
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_told_to_end_rests_no_longer() {
+    async fn a_workload_that_must_stop_rests_no_longer() {
         let (clock, pace) = (SimClock::new(), Pace::default());
         let seconds = Duration::from_secs;
         pace.rest(&clock, seconds(3)).await;
         assert_eq!(clock.monotonic(), seconds(3));
-        let told = async {
+        let stopping = async {
             clock.sleep(seconds(1)).await;
             pace.stop.cancel();
         };
-        tokio::join!(pace.rest(&clock, seconds(1_000)), told);
+        tokio::join!(pace.rest(&clock, seconds(1_000)), stopping);
         assert_eq!(clock.monotonic(), seconds(4));
         assert!(pace.is_stopped());
     }

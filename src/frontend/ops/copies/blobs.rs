@@ -309,7 +309,7 @@ async fn check_absent(front: &FrontEnd, blob: &BlobVersion) -> Result<(), Refusa
     let (key, revision, guard) = (blob.key.clone(), blob.revision, Guard::default());
     let read = ReadBlob { key, revision, guard, range: None, pieces: false };
     match front.rows.router.ask(read).await {
-        // A lease is told first, by the commit.
+        // The commit reports a lease, which comes before this refusal.
         Ok(view) if view.record.lease.is_some() => Ok(()),
         Ok(_) => Err(Reason::BlobAlreadyExists.into()),
         Err(_) => Ok(()),

@@ -235,8 +235,8 @@ async fn a_partition_that_does_not_open_yet_is_named_and_waited_for() {
     let server = restarted(&world, When::Once(0)).await;
     let id = closed(&server);
     assert_eq!(server.consistent_cut().await.unwrap().partitions.len(), 2);
-    let told = log.lines_with(&["no cut", &format!("partition {id} does not open yet")]);
-    assert!(told > 0);
+    let warnings = log.lines_with(&["no cut", &format!("partition {id} does not open yet")]);
+    assert!(warnings > 0);
     server.shutdown().await;
 }
 

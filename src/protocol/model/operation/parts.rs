@@ -338,7 +338,7 @@ pub struct ListBlobs {
     /// Only names after this one, where there is no marker.
     pub after: Option<ListAfter>,
     /// Whether a page names the next one only if more entries follow, or may follow where the limit
-    /// of scanned rows ended the page. Such a page ends behind a name that can be told.
+    /// of scanned rows ended the page. Such a page ends behind a name that the answer can contain.
     pub exact: bool,
     /// As sent, cut to 5,000; `None` means 5,000. Zero is an empty page.
     pub max_results: Option<u32>,
