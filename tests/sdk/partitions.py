@@ -170,9 +170,9 @@ def for_people(commands, verdicts):
     verdicts.check("watch prints lines without a terminal", code == 0 and len(re.findall("requests/s", text)) == 3 and "\x1b" not in text,
                    found=text[:160])
     process = commands.started("watch", "--json", stdout=subprocess.PIPE)
-    looks = [json.loads(process.stdout.readline()) for _ in range(3)]
+    printed = [json.loads(process.stdout.readline()) for _ in range(3)]
     process.send_signal(signal.SIGINT)
-    verdicts.check("watch --json prints looks until ctrl-C", process.wait(30) == 0 and len(looks[2]["partitions"]) == count)
+    verdicts.check("watch --json prints the partitions until ctrl-C", process.wait(30) == 0 and len(printed[2]["partitions"]) == count)
     process.stdout.close()
 
     ours, theirs = pty.openpty()

@@ -59,14 +59,14 @@ export class Chart extends Component {
     const { time } = this.state.cursor, found = model.lookAt(time);
     if (!found) return `${clock(time)} UTC: the history does not reach back so far.`;
     model.axis();
-    const at = model.alive(found.look.number).find(one => one.left <= cursor.x && cursor.x < one.right);
-    if (!at) return `${clock(found.look.at)} UTC: these keys were between two hosts.`;
-    const [, requests] = found.look.rates.find(([number]) => number === at.number) || [0, 0];
+    const at = model.alive(found.sample.number).find(one => one.left <= cursor.x && cursor.x < one.right);
+    if (!at) return `${clock(found.sample.at)} UTC: these keys were between two hosts.`;
+    const [, requests] = found.sample.rates.find(([number]) => number === at.number) || [0, 0];
     const near = this.marks.filter(m => Math.abs(m.y - cursor.y) < 0.02 && m.left <= cursor.x && cursor.x <= m.right);
     const changes = near.map(({ change }) => `; ${change.kind} of ${several(change.from)} to ${several(change.to)} at ` +
       `${clock(change.when)}, writes paused ${change.pause_ms.toFixed(3)} ms`).join("");
     const stripe = at.stripe ? `stripe ${at.stripe.number + 1} of ${at.stripe.of} of the keys ` : "";
-    return `${clock(found.look.at)} UTC, partition ${at.id} on host ${at.host}: ${rate(requests)} requests/s, ${stripe}from ` +
+    return `${clock(found.sample.at)} UTC, partition ${at.id} on host ${at.host}: ${rate(requests)} requests/s, ${stripe}from ` +
       `${at.from || "(the beginning)"} to ${at.to === null ? "(the end)" : at.to}${changes}`;
   }
 

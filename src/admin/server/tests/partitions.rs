@@ -380,24 +380,24 @@ async fn history_is_kept_without_a_reader_and_returned_in_parts() {
         (&all["after"], &all["window_s"], &all["every_s"]),
         (&Value::Null, &json!(600), &json!(2.0))
     );
-    let looks = all["looks"].as_array().unwrap();
-    assert!(looks.len() >= 3 && all["began"] == looks[0]["at"], "{all}");
+    let samples = all["samples"].as_array().unwrap();
+    assert!(samples.len() >= 3 && all["began"] == samples[0]["at"], "{all}");
     let stays = all["stays"].as_array().unwrap();
     let froms: Vec<&str> = stays.iter().map(|stay| stay["from"].as_str().unwrap()).collect();
     assert_eq!(froms, ["", "", "photos/raw/m"], "the whole, and its parts");
     assert!(stays[0]["until"].is_u64() && stays[1]["until"].is_null());
     assert_eq!(stays[0]["until"], stays[1]["since"]);
-    let busy = looks.iter().flat_map(|look| look["rates"].as_array().unwrap());
+    let busy = samples.iter().flat_map(|sample| sample["rates"].as_array().unwrap());
     assert!(busy.clone().any(|rate| rate[0] == stays[2]["number"] && rate[1].as_f64() > Some(1.0)));
     assert_eq!(all["containers"]["complete"], true);
     assert_eq!(all["containers"]["all"][0][1], "photos/raw");
 
-    let last = looks.last().unwrap()["number"].as_u64().unwrap();
+    let last = samples.last().unwrap()["number"].as_u64().unwrap();
     let names = &all["names"];
     tokio::time::sleep(Duration::from_secs(2)).await;
     let part = ask(&format!("?after={last}&names={names}")).await;
     assert_eq!(part["after"], last);
-    assert!(!part["looks"].as_array().unwrap().is_empty());
+    assert!(!part["samples"].as_array().unwrap().is_empty());
     assert_eq!((&part["stays"], &part["containers"]), (&json!([]), &Value::Null));
     assert_eq!(both.served.command("GET", "/admin/partitions/history?since=1", "").await.0, 400);
     let list = both.list().await;
