@@ -31,7 +31,7 @@ use crate::frontend::answers::StallLimits;
 use crate::frontend::answers::paced;
 use crate::frontend::connections::Connections;
 use crate::frontend::connections::Entry;
-use crate::frontend::connections::Guarded;
+use crate::frontend::connections::HeldUntilSent;
 use crate::frontend::connections::Limits;
 use crate::frontend::connections::Slot;
 use crate::frontend::metrics::ConnectionMetrics;
@@ -220,7 +220,9 @@ async fn connection(
                     response.headers_mut().insert(CONNECTION, close);
                 }
                 let running = response.extensions().get::<Work>().map(|_| running);
-                Ok::<_, std::convert::Infallible>(response.map(|body| Guarded::new(body, running)))
+                Ok::<_, std::convert::Infallible>(
+                    response.map(|body| HeldUntilSent::new(body, running)),
+                )
             }
         });
         let mut builder = http1::Builder::new();

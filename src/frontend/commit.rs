@@ -16,7 +16,7 @@ use crate::index::Write;
 use crate::index::WriteReply;
 use crate::index::WriteRequest;
 use crate::index::Written;
-use crate::index::inflight::ChangeGuard;
+use crate::index::inflight::ChangeNote;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::reply::Change;
 use crate::protocol::model::reply::Deletion;
@@ -55,7 +55,7 @@ async fn commit_write(
         let committing = stored.map(Stored::committing);
         let (answer, may_refer) = match enter(&containers, commit, container).await {
             Ok(entered) => {
-                let _commit = entered.tell(&mut write);
+                let _commit = entered.prepare(&mut write);
                 let answer = containers.router.write(write).await;
                 let may_refer = matches!(answer, Ok(_) | Err(index::Error::Unavailable(_)));
                 (answer, may_refer)
@@ -73,15 +73,15 @@ async fn commit_write(
 /// A commit that may begin.
 enum MayCommit {
     /// It does not depend on a container.
-    Alone(ChangeGuard),
+    Alone(ChangeNote),
     /// The container was read again.
     Into(Entered),
 }
 
 impl MayCommit {
-    /// Passes the container's settings to the write. The guard is kept until the commit is
+    /// Passes the container's settings to the write. The note is kept until the commit is
     /// answered.
-    fn tell(self, write: &mut Write) -> ChangeGuard {
+    fn prepare(self, write: &mut Write) -> ChangeNote {
         match self {
             Self::Alone(note) => note,
             Self::Into(Entered { note, protection }) => {
@@ -94,7 +94,7 @@ impl MayCommit {
 
 async fn enter(
     containers: &Containers,
-    commit: ChangeGuard,
+    commit: ChangeNote,
     container: Option<FoundContainer>,
 ) -> Result<MayCommit, index::Error> {
     match container {
@@ -125,7 +125,7 @@ pub(crate) async fn commit_into_holding<W: WriteRequest, G: Send + 'static>(
     let task = rows.tasks.spawn_part("commit", async move {
         let answer = match enter(&containers, commit, container).await {
             Ok(entered) => {
-                let _commit = entered.tell(&mut write);
+                let _commit = entered.prepare(&mut write);
                 containers.router.write(write).await
             }
             Err(error) => Err(error),

@@ -31,7 +31,7 @@ use crate::frontend::answers::Watch;
 use crate::frontend::answers::paced;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::connections::GOODBYE;
-use crate::frontend::connections::Guarded;
+use crate::frontend::connections::HeldUntilSent;
 use crate::frontend::connections::InProgress;
 use crate::frontend::connections::Slot;
 use crate::frontend::dialect::spelling::Noting;
@@ -254,7 +254,10 @@ async fn answer(
     peer: Peer,
     running: Option<InProgress>,
     watched: impl Fn(ResponseBody) -> ResponseBody,
-) -> Result<Response<Either<Guarded<ResponseBody, InProgress>, ResponseBody>>, ConnectionAborted> {
+) -> Result<
+    Response<Either<HeldUntilSent<ResponseBody, InProgress>, ResponseBody>>,
+    ConnectionAborted,
+> {
     let mut response = match running {
         Some(running) => {
             let of = front.arriving(request.headers());

@@ -74,7 +74,7 @@ pub use engine::{
     Config, CutPartition, Dependencies, ExtentIds, ExtentRecord, KeptExtents, Loaded, Offline,
 };
 pub use engine::{NO_EXTENT_ID, RECORD_CHANGES, TOO_MANY_RUNS};
-pub use inflight::{InFlight, LocalRequests, ReadGuard};
+pub use inflight::{InFlight, LocalRequests, ReadNote};
 pub use load::{Class, Counts, Load};
 pub use map::{PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;

@@ -14,7 +14,7 @@ use crate::frontend::lookup;
 use crate::frontend::state::FrontEnd;
 use crate::index::DeleteBlob;
 use crate::index::FoundContainer;
-use crate::index::inflight::ChangeGuard;
+use crate::index::inflight::ChangeNote;
 use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -96,7 +96,7 @@ struct One {
     scope: DeleteScope,
     precondition: Precondition,
     /// Made before the container was read.
-    noted: Arc<ChangeGuard>,
+    noted: Arc<ChangeNote>,
 }
 
 async fn delete_one(

@@ -69,7 +69,7 @@ pub(crate) async fn query(
     request: Request,
     payer: Payer,
 ) -> Answer {
-    let Opened { blob, view, guard, decrypting, tiers, versioning } =
+    let Opened { blob, view, note, decrypting, tiers, versioning } =
         content::open(front, blob, None).await?;
     if view.record.kind != BlobKind::Block {
         return Err(Reason::InvalidBlobType.into());
@@ -88,7 +88,7 @@ pub(crate) async fn query(
     let needed = execution.memory();
     let reserved = Some(memory.begin(needed).await?);
     let holding = Arc::clone(memory.holding());
-    let reading = Reading { blob, view, guard, decrypting, memory: None };
+    let reading = Reading { blob, view, note, decrypting, memory: None };
     let mut running = Running {
         execution: Some(execution),
         content: Content::new(read::source(front, reading), len),

@@ -170,10 +170,10 @@ async fn append(
     let appended = writer.append(payloads, Durability::Durable).await;
     drop(held);
     match appended {
-        Ok(AppendedPayloads { locations, guard }) => {
+        Ok(AppendedPayloads { locations, note }) => {
             for (answer, location) in answers.into_iter().zip(locations) {
                 // Without a receiver this is dropped, which frees the bytes.
-                drop(answer.send(Ok(shared.stored(vec![location], vec![guard.another()]))));
+                drop(answer.send(Ok(shared.stored(vec![location], vec![note.another()]))));
             }
         }
         Err(error) => {

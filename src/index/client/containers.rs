@@ -31,7 +31,7 @@ use crate::index::api::ReopenContainer;
 use crate::index::api::Running;
 use crate::index::api::RunningRequests;
 use crate::index::api::UpdateContainer;
-use crate::index::inflight::ChangeGuard;
+use crate::index::inflight::ChangeNote;
 use crate::index::inflight::InFlight;
 use crate::index::record::ContainerRecord;
 use crate::types::AccountId;
@@ -70,7 +70,7 @@ pub struct FoundContainer {
 #[derive(Debug)]
 pub struct Entered {
     /// The note of the commit. The caller keeps it until the commit is answered.
-    pub note: ChangeGuard,
+    pub note: ChangeNote,
     /// How blobs of the container are protected.
     pub protection: Protection,
 }
@@ -106,11 +106,7 @@ impl Containers {
     /// # Errors
     /// [`Refused::ContainerNotFound`] if the container was deleted, [`Error::Overloaded`] if it
     /// stays closed, and the answers of its partition. Nothing was written then.
-    pub async fn enter(
-        &self,
-        noted: ChangeGuard,
-        found: &FoundContainer,
-    ) -> Result<Entered, Error> {
+    pub async fn enter(&self, noted: ChangeNote, found: &FoundContainer) -> Result<Entered, Error> {
         let mut noted = Some(noted);
         let mut wait = Wait::new(self.clock.as_ref());
         loop {

@@ -10,7 +10,7 @@ use crate::capacity::ExtentState::{Open, Sealed};
 use crate::index::InFlight;
 use crate::index::NewBlobFields;
 use crate::index::api::*;
-use crate::index::inflight::CopyGuard;
+use crate::index::inflight::CopyNote;
 use crate::index::objects::fake::Partition;
 use crate::reclaim::Reclaim;
 use crate::types::*;
@@ -96,12 +96,12 @@ fn copy(
     inflight: &InFlight,
     from: &str,
     to: &str,
-) -> Option<CopyGuard> {
+) -> Option<CopyNote> {
     let owner = |partitions: &mut [Partition], name: &str| {
         let position = RoutingKey::blob(&key(name));
         partitions.iter().position(|p| p.memory.range.contains(position.as_bytes())).unwrap()
     };
-    let guard = inflight.copy();
+    let note = inflight.copy();
     let share =
         Share { key: key(from), revision: Revision::Current, guard: Guard::default(), range: None };
     let source = owner(partitions, from);
@@ -115,7 +115,7 @@ fn copy(
             panic!("nothing here is encrypted")
         }
     };
-    guard.met(content.pieces().flat_map(locations).map(|location| location.extent));
+    note.met(content.pieces().flat_map(locations).map(|location| location.extent));
     let put = PutCopy {
         key: key(to),
         guard: Guard::default(),
@@ -133,7 +133,7 @@ fn copy(
     };
     let destination = owner(partitions, to);
     partitions[destination].write(&Write::PutCopy(Box::new(put))).unwrap();
-    Some(guard)
+    Some(note)
 }
 
 const BLOCKS: u64 = 80;
@@ -320,7 +320,7 @@ async fn shared_bytes_in_an_open_extent_come_back_soon_after_they_were_dropped()
     assert_eq!(bench.capacity.live(1).len(), 100, "nothing calls for the extent's end yet");
     bench.counted.shared_dropped(9);
     bench.after(soon * 2).await;
-    // What was written meanwhile had its row before the guard went.
+    // What was written meanwhile had its row before the note went.
     drop(writing);
     bench.after(soon * 2).await;
     assert_eq!(bench.capacity.live(1).len(), 10, "only what is named stays");

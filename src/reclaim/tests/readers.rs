@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::fakes::*;
 use crate::capacity::ExtentKind::Data;
 use crate::capacity::ExtentState::Sealed;
-use crate::index::inflight::ReadGuard;
+use crate::index::inflight::ReadNote;
 use crate::reclaim::Error;
 use crate::reclaim::readers;
 use crate::reclaim::readers::LastWarning;
@@ -26,7 +26,7 @@ const WARNING: &str =
 
 const ONE: ExtentId = ExtentId::new(1);
 
-fn read(bench: &Bench) -> ReadGuard {
+fn read(bench: &Bench) -> ReadNote {
     bench.inflight.read(bench.env.clock.monotonic())
 }
 
@@ -238,14 +238,14 @@ async fn warning_names_the_read_and_its_request() {
     let log = CapturedLog::default();
     let _kept = log.begin();
     let id = Uuid::from_u128(7);
-    let guard = {
+    let note = {
         let _entered = request::enter(Some(id));
         read(&bench)
     };
-    guard.describe("Get Blob photos/cat".to_owned());
+    note.describe("Get Blob photos/cat".to_owned());
     bench.after(SECOND * 301).await;
     readers::watch(&reclaim, &mut LastWarning::default()).await;
-    drop(guard);
+    drop(note);
     let warning = format!("{WARNING} seconds=301 read=\"Get Blob photos/cat\" request={id}");
     assert_eq!(log.lines_with(&["WARN", &warning]), 1, "{}", log.text());
 }

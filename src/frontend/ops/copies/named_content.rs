@@ -80,10 +80,10 @@ pub(super) async fn take(
 ) -> Result<CopiedSource, Refusal> {
     check_len(found.len(), wanted.len_max)?;
     if is_shareable(found.record(), wanted.key.as_ref())
-        && let Some(Shared { content: SharedContent::Content(content), guard }) =
+        && let Some(Shared { content: SharedContent::Content(content), note }) =
             found.share(front).await?
     {
-        return refer(front, &found, Referred { content, hold: Hold::Shared(guard) }, wanted).await;
+        return refer(front, &found, Referred { content, hold: Hold::Shared(note) }, wanted).await;
     }
     store(front, found, wanted).await
 }

@@ -132,9 +132,9 @@ async fn take_part(
     wanted: &Wanted<'_>,
 ) -> Result<PartContent, Refusal> {
     if is_shareable(found.record(), wanted.key.as_ref())
-        && let Some(Shared { content, guard }) = found.share(front).await?
+        && let Some(Shared { content, note }) = found.share(front).await?
     {
-        let hold = Hold::Shared(guard);
+        let hold = Hold::Shared(note);
         match content {
             SharedContent::Frames(frames) => {
                 let upload = upload(found.len(), wanted.kept);

@@ -27,7 +27,7 @@ use crate::index::CopiedContent;
 use crate::index::FillLayer;
 use crate::index::NewContent;
 use crate::index::PageSpan;
-use crate::index::inflight::LayerGuard;
+use crate::index::inflight::LayerNote;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::types::Crc64;
@@ -57,7 +57,7 @@ pub(super) async fn take(
             .message("The copy source says that it is a page blob, but its length is not one."));
     }
     // Before the layer is begun: reclaim does not free it until the copy names it or fails.
-    let guard = front.rows.inflight.layer(blob.clone());
+    let note = front.rows.inflight.layer(blob.clone());
     let mut layer = Layer { front, blob, id: None };
     match found {
         Source::Inside(inside) if is_under(&inside, key) => {
@@ -70,7 +70,7 @@ pub(super) async fn take(
             store(&mut layer, &mut fetched.body(front), (len, key)).await?;
         }
     }
-    Ok(taken(layer.finish().await?, len, guard))
+    Ok(taken(layer.finish().await?, len, note))
 }
 
 /// Copies the pages of a source in this store that changed since a snapshot of it into a layer of
@@ -80,16 +80,16 @@ pub(super) async fn take_since(
     blob: &RoutingKey,
     (source, since): (&Inside, Option<Timestamp>),
 ) -> Result<Taken, Refusal> {
-    let guard = front.rows.inflight.layer(blob.clone());
+    let note = front.rows.inflight.layer(blob.clone());
     let mut layer = Layer { front, blob, id: None };
     share(&mut layer, source, since).await?;
-    Ok(taken(layer.finish().await?, source.len(), guard))
+    Ok(taken(layer.finish().await?, source.len(), note))
 }
 
-fn taken(layer: u64, len: u64, guard: LayerGuard) -> Taken {
+fn taken(layer: u64, len: u64, note: LayerNote) -> Taken {
     let content = CopiedContent::Pages { layer, len };
     let crc64 = Crc64::EMPTY;
-    Taken { content, crc64, kept_crc64: crc64, md5: None, hold: Hold::Layer(guard) }
+    Taken { content, crc64, kept_crc64: crc64, md5: None, hold: Hold::Layer(note) }
 }
 
 /// Whether the pages of the source are under this key, or under none.
@@ -136,11 +136,11 @@ async fn share(
 ) -> Result<(), Refusal> {
     let mut from = Some(0);
     while let Some(start) = from {
-        let SharedPart { part, guard } = source.share_pages(layer.front, (since, start)).await?;
+        let SharedPart { part, note } = source.share_pages(layer.front, (since, start)).await?;
         from = part.next;
         if !part.spans.is_empty() {
             let answer =
-                commit::commit_holding(&layer.front.rows, layer.fill(part.spans), guard).await;
+                commit::commit_holding(&layer.front.rows, layer.fill(part.spans), note).await;
             layer.filled(answer)?;
         }
     }

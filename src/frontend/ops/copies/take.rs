@@ -16,8 +16,8 @@ use crate::index::CopiedContent;
 use crate::index::FoundContainer;
 use crate::index::NewContent;
 use crate::index::WriteRequest;
-use crate::index::inflight::CopyGuard;
-use crate::index::inflight::LayerGuard;
+use crate::index::inflight::CopyNote;
+use crate::index::inflight::LayerNote;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -61,11 +61,11 @@ pub(super) struct Wanted<'a> {
 /// What keeps bytes from being freed. Dropped once the commit was answered.
 pub(super) enum Hold {
     /// Bytes that other rows name too.
-    Shared(CopyGuard),
+    Shared(CopyNote),
     /// Bytes of this copy alone.
     Stored(Stored),
     /// A layer of pages, which reclaim does not free as long as this is held.
-    Layer(LayerGuard),
+    Layer(LayerNote),
 }
 
 /// The length and checksums that the bytes of a source must have.
@@ -106,7 +106,7 @@ pub(super) async fn take(
         && may_share(inside, &wanted)
         && let Some(shared) = inside.share(front).await?
     {
-        let hold = Hold::Shared(shared.guard);
+        let hold = Hold::Shared(shared.note);
         match shared.content {
             SharedContent::Frames(found) => {
                 let mut body = inside.reread(front).await?;
@@ -208,11 +208,7 @@ pub(super) async fn commit<W: WriteRequest>(
         Some(Hold::Stored(stored)) => {
             commit::commit_into(rows, container, write, Some(stored)).await
         }
-        Some(Hold::Shared(guard)) => {
-            commit::commit_into_holding(rows, container, write, guard).await
-        }
-        Some(Hold::Layer(guard)) => {
-            commit::commit_into_holding(rows, container, write, guard).await
-        }
+        Some(Hold::Shared(note)) => commit::commit_into_holding(rows, container, write, note).await,
+        Some(Hold::Layer(note)) => commit::commit_into_holding(rows, container, write, note).await,
     }
 }
