@@ -60,7 +60,7 @@ pub use system::{
     FileVersion, Signals, mode, private, raise_open_files, sync_folder, terminal_size,
 };
 pub use tasks::{TaskHealth, Tasks};
-pub use waits::{Turn, Waits};
+pub use waits::{Queued, Turn, Waits};
 
 use std::sync::Arc;
 

@@ -69,7 +69,7 @@ impl Service {
             Credential::Nothing => Dialect::Signed(None),
         };
         Ok(Self {
-            way: way(&args.login, (endpoint.tls, endpoint.host, endpoint.port))?,
+            way: way(&args.login, endpoint.tls, endpoint.host, endpoint.port)?,
             authority: endpoint.authority,
             root: endpoint.base,
             dialect,
@@ -85,7 +85,7 @@ impl Service {
         }
         let url = Url::parse(&args.s3.s3_endpoint)?;
         Ok(Self {
-            way: way(&args.login, (url.tls, url.host, url.port))?,
+            way: way(&args.login, url.tls, url.host, url.port)?,
             authority: url.authority,
             root: url.path,
             dialect: Dialect::S3(signer(&args.s3, &args.login)?),
@@ -94,7 +94,7 @@ impl Service {
     }
 }
 
-fn way(login: &LoginArgs, (tls, host, port): (bool, String, u16)) -> Result<Way, FilesError> {
+fn way(login: &LoginArgs, tls: bool, host: String, port: u16) -> Result<Way, FilesError> {
     let clock = Arc::new(OsClock::new());
     let env = Env { clock, rand: Arc::new(OsRand), tasks: Tasks::new() };
     let connector = || trust::connector(login.ca.as_deref()).map_err(FilesError::Authority);

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use crate::capacity;
 use crate::capacity::Durability;
 use crate::env::Clock;
+use crate::env::Queued;
 use crate::env::Turn;
 use crate::env::Waits;
 use crate::frontend::errors;
@@ -122,8 +123,8 @@ impl GroupAppenders {
             Err(TrySendError::Full(_)) => return Err(errors::busy(Busy::Appends)),
             Err(TrySendError::Closed(_)) => return Err(errors::from_capacity(&stopped())),
         }
-        let mine = (&waiting.turn, arrived, few);
-        let answer = self.waits.answer(self.clock.as_ref(), mine, reply).await;
+        let queued = Queued { turn: &waiting.turn, arrived, few };
+        let answer = self.waits.answer(self.clock.as_ref(), queued, reply).await;
         let answer = answer
             .ok_or_else(|| errors::busy(Busy::Appends))?
             .unwrap_or_else(|_| Err(stopped().into()));

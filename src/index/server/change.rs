@@ -12,7 +12,7 @@ use crate::index::engine::HostContext;
 use crate::index::engine::NotMoved;
 use crate::index::engine::Partition;
 use crate::index::server::IndexServer;
-use crate::index::server::changes::{ChangeEvent, ChangeKind};
+use crate::index::server::changes::{ChangeEvent, ChangeKind, Replaced};
 use crate::index::server::claims::Claim;
 use crate::index::server::host::Host;
 use crate::types::HostId;
@@ -207,7 +207,8 @@ impl IndexServer {
         let split = parent.split(parts).await?;
         let pause = replace(host, &[parent], split.children, split.frozen_at).await;
         host.context.deps.metrics.split(pause);
-        self.note(kind, (&[partition], &ids, range), host.context.host, pause);
+        let replaced = Replaced { from: vec![partition], to: ids.clone(), range };
+        self.note(kind, replaced, host.context.host, pause);
         tracing::info!(%partition, children = ids.len(), ?kind, ?pause, "partition split");
         Ok(Changed { partitions: ids, pause })
     }
@@ -271,7 +272,8 @@ impl IndexServer {
         let range = partition.core.range().clone();
         let pause = replace(host, &parts, vec![partition], frozen_at).await;
         host.context.deps.metrics.merged(pause);
-        self.note(kind, (&old, &ids, range), host.context.host, pause);
+        let replaced = Replaced { from: old, to: ids.clone(), range };
+        self.note(kind, replaced, host.context.host, pause);
         tracing::info!(partition = %id, of = parts.len(), ?pause, "partitions merged");
         Ok(Changed { partitions: ids, pause })
     }
@@ -321,9 +323,9 @@ impl IndexServer {
             }
         };
         from.opened.replace(&[Arc::clone(&old)], Vec::new());
-        let keys = (partition, new.core.range().clone());
+        let range = new.core.range().clone();
         to.opened.add(new);
-        let pause = self.moved(to, keys, frozen_at);
+        let pause = self.moved(to, partition, range, frozen_at);
         old.abandon().await;
         Ok(Changed { partitions: vec![partition], pause })
     }
@@ -332,14 +334,16 @@ impl IndexServer {
     fn moved(
         &self,
         to: &Host,
-        (partition, range): (PartitionId, KeyRange),
+        partition: PartitionId,
+        range: KeyRange,
         frozen_at: Duration,
     ) -> Duration {
         let deps = &to.context.deps;
         let pause = deps.env.clock.monotonic().saturating_sub(frozen_at);
         deps.metrics.moved(pause);
         let host = to.context.host;
-        self.note(ChangeKind::Move, (&[partition], &[partition], range), host, pause);
+        let replaced = Replaced { from: vec![partition], to: vec![partition], range };
+        self.note(ChangeKind::Move, replaced, host, pause);
         tracing::info!(%partition, %host, ?pause, "partition moved");
         pause
     }
@@ -400,9 +404,9 @@ impl IndexServer {
             pause = (pause * 2).min(REOPEN_PAUSE_MAX);
             match self.reopen(&host.context, partition, 1).await {
                 Ok(new) => {
-                    let keys = (partition, new.core.range().clone());
+                    let range = new.core.range().clone();
                     host.opened.add(new);
-                    self.moved(host, keys, frozen_at);
+                    self.moved(host, partition, range, frozen_at);
                     break;
                 }
                 Err(error) => {
@@ -412,15 +416,9 @@ impl IndexServer {
         }
     }
 
-    fn note(
-        &self,
-        kind: ChangeKind,
-        (from, to, range): (&[PartitionId], &[PartitionId], KeyRange),
-        host: HostId,
-        pause: Duration,
-    ) {
+    fn note(&self, kind: ChangeKind, replaced: Replaced, host: HostId, pause: Duration) {
         let at = self.deps().map_or(Timestamp::ZERO, |deps| deps.env.clock.now());
-        let (from, to) = (from.to_vec(), to.to_vec());
+        let Replaced { from, to, range } = replaced;
         self.changes.note(ChangeEvent { number: 0, at, kind, from, to, range, host, pause });
     }
 
