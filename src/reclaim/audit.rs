@@ -160,10 +160,10 @@ async fn check_not_of_index(reclaim: &Reclaim, found: &Found) -> Result<(), Erro
     })
 }
 
-/// What an audit decided about an extent.
+/// The decision of an audit about an extent.
 struct Verdict {
     extent: ExtentId,
-    /// What rows name of it, and what this walk did not audit. The rest is freed.
+    /// The ranges that rows name, and those that this walk did not audit. The rest is freed.
     live: Vec<Range<u64>>,
     audited: Audited,
     /// Taken at the end of the walk: reads from before it may need bytes that no row names.

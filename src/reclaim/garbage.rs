@@ -23,7 +23,7 @@ use crate::types::Location;
 use crate::types::Timestamp;
 use crate::types::locations_len;
 
-/// What a pass over garbage has found.
+/// The result of a pass over garbage.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// How long listing it took. The time of freeing does not count: on a full disk the writes of

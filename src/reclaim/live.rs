@@ -181,8 +181,8 @@ impl Noted {
             Some(last) if last.end == range.start => last.end = range.end,
             _ => self.ranges.push(range),
         }
-        // A location may be added many times. The number of ranges that are sorted at once stays in
-        // proportion to the number of frames of the extent.
+        // A location may be added many times. Ranges are merged from time to time, so that their
+        // number stays in proportion to the number of frames of the extent.
         if self.ranges.len() - self.merged >= self.merged.max(SORTED_IN_TURN) {
             self.merge();
         }

@@ -231,7 +231,7 @@ impl Reclaim {
 pub(super) struct PassState {
     /// The read marks of garbage rows.
     marks: BTreeMap<Ownership, GarbageMarks>,
-    /// What the last pass found of garbage.
+    /// The garbage that the last pass found.
     seen: Seen,
     purged: Purged,
     /// Where to continue with updates of the tag index.

@@ -1,4 +1,4 @@
-//! What the steps of reclaim work on.
+//! The state that all steps of reclaim use.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::reclaim::error::Error;
 use crate::reclaim::metrics::ReclaimMetrics;
 use crate::reclaim::partitions::Partitions;
 
-/// What reclaim works on.
+/// The parts of the store that reclaim uses.
 #[derive(Debug)]
 pub struct Setup {
     /// The partitions hosted here: all of the map.

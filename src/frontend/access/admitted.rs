@@ -44,10 +44,10 @@ pub(crate) struct Admitted {
     pub(crate) pass: Option<Pass>,
 }
 
-/// What admission finds out that a refusal needs too.
+/// Results of admission that a refusal needs too.
 #[derive(Debug)]
 pub(crate) struct AdmissionNotes<'a, 'd> {
-    /// What the answer repeats of its request.
+    /// The parts of the request that the answer repeats.
     pub(crate) echo: &'a mut Echo<'d>,
     /// The sender, for the audit log.
     pub(crate) principal: &'a mut audit_log::Principal,
@@ -60,6 +60,6 @@ pub(crate) struct AdmissionNotes<'a, 'd> {
 pub(crate) struct AddressedRequest<'a> {
     /// The request as it arrived.
     pub(crate) arrival: Arrival<'a>,
-    /// What it is about.
+    /// The account, container and blob that it names.
     pub(crate) address: &'a Address,
 }

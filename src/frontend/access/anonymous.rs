@@ -22,16 +22,16 @@ use crate::types::PublicAccess;
 pub(crate) struct AnonymousRead<'a> {
     /// The account that it is about.
     pub(crate) account: &'a Account,
-    /// What it is about.
+    /// The account, container and blob that it names.
     pub(crate) address: &'a Address,
     /// The public access that it needs; `None` for a request that is malformed, or that public
     /// access never permits.
     pub(crate) exposure: Option<Exposure>,
-    /// Who sends it.
+    /// The audience of the sender.
     pub(crate) audience: Audience,
 }
 
-/// What permits a request.
+/// The rule that permits a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opened {
     /// The public access of the container.
@@ -123,7 +123,8 @@ pub(crate) fn demand_open(operation: &mut Operation, audience: Audience) -> bool
         | BlobOperation::GetBlobProperties { path, precondition }
         | BlobOperation::GetBlobMetadata { path, precondition },
     ) = operation
-        // A snapshot keeps the list of its time, which nobody can change any more.
+        // A snapshot keeps the access control list that it was taken with, and no request can
+        // change it.
         && path.revision.snapshot().is_none()
     {
         precondition.open_to = Some(audience);

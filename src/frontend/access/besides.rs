@@ -1,5 +1,5 @@
-//! What a sender with a role needs besides the right to an operation: some parts of operations ask
-//! for a right of their own.
+//! Actions that a sender with a role needs besides the main action of an operation: some parts of
+//! operations need a permission of their own.
 
 use crate::auth;
 use crate::auth::Action;
@@ -57,7 +57,7 @@ fn sets_tags(operation: &Operation) -> bool {
     }
 }
 
-/// What the sender may do if it comes to that. None of it is needed for the operation.
+/// An optional action, which the operation carries out only if the sender may.
 pub(crate) fn optional(operation: &Operation) -> Option<Action> {
     matches!(operation, Operation::Container(ContainerOperation::DeleteBlobs(_)))
         .then_some(Action::DeleteVersion)

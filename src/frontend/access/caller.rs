@@ -24,7 +24,7 @@ pub(crate) enum Caller {
 }
 
 impl Caller {
-    /// Who the caller is, if it has no right of its own in the account.
+    /// The audience of a caller that has no permission of its own in the account.
     pub(crate) const fn audience(&self) -> Option<Audience> {
         match self {
             Self::Anyone => Some(Audience::Everyone),

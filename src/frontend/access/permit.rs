@@ -41,9 +41,9 @@ pub(crate) fn scope_of<'a>(account: &'a Account, address: &'a Address) -> Scope<
 pub(crate) struct Identified<'a> {
     /// The account that it is about.
     pub(crate) account: Arc<Account>,
-    /// Who sends it.
+    /// The sender.
     pub(crate) caller: Caller,
-    /// What it is about.
+    /// The account, container and blob that it names.
     pub(crate) address: &'a Address,
 }
 

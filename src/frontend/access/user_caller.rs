@@ -18,7 +18,7 @@ use crate::types::USER_ISSUER;
 /// A user of an account, or the holder of temporary keys.
 #[derive(Clone, Debug)]
 pub(crate) struct UserCaller {
-    /// Who has the roles.
+    /// The holder of the roles.
     pub(crate) principal: Principal,
     /// The user; `None` for temporary keys that a token was exchanged for.
     pub(crate) user: Option<Arc<User>>,
@@ -57,7 +57,7 @@ impl UserCaller {
         self.principal.permits(action, scope)
     }
 
-    /// What a user may do without a role and without a container of its own.
+    /// Whether a user may do this without a role and without a container of its own.
     pub(super) const fn may_always(&self, action: Action) -> bool {
         self.user.is_some() && matches!(action, Action::CreateContainer | Action::ListContainers)
     }

@@ -63,8 +63,8 @@ async fn look_up(
     caller: &mut UserCaller,
     container: &ContainerName,
 ) -> Result<(), Refusal> {
-    // A container that does not exist is refused as such: names are no secret from users, who learn
-    // from Create Container which are taken.
+    // A missing container gets its own error. Names are no secret from users: Create Container
+    // reveals which are taken.
     let record = lookup::container(&front.rows, account, container).await?;
     let own = caller.user.as_ref().map(|user| user.canonical.as_str());
     if own.is_some() && record.owner() == own {

@@ -166,7 +166,7 @@ pub(crate) async fn delete(
 ) -> Result<Reply, Refusal> {
     let record = lookup::container(&front.rows, container.account, &container.name).await?;
     if record.object_lock().is_some() {
-        // Azure has no delete markers: nobody would know how to remove those that are left.
+        // Azure has no delete markers, so its clients could not remove those that are left.
         let without_markers = History::VersionsUp { snapshots: true };
         return delete_if_empty(front, container, without_markers).await;
     }
@@ -180,8 +180,8 @@ pub(crate) async fn delete(
     }
 }
 
-/// Delete a container that must be empty: no acknowledged write into it is lost (ADR 0033). What of
-/// the history of its blobs `counts`.
+/// Delete a container that must be empty: no acknowledged write into it is lost (ADR 0033).
+/// `counts` says which parts of the history of its blobs make it non-empty.
 pub(crate) async fn delete_if_empty(
     front: &FrontEnd,
     container: ContainerTarget<'_>,

@@ -44,7 +44,7 @@ pub(crate) fn answer_memory(items: &[BlobDeletion]) -> u64 {
 /// exist counts as deleted.
 ///
 /// # Errors
-/// Those of the container. What is wrong with a blob is in the reply.
+/// Those of the container. Errors of single blobs are in the reply.
 pub(crate) async fn delete(
     front: &FrontEnd,
     account: &Account,

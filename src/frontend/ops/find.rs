@@ -49,7 +49,7 @@ use crate::types::TagEntryKey;
 use crate::types::TagQuery;
 use crate::types::Tags;
 
-/// Candidates read at once.
+/// Candidates per read.
 const CANDIDATES: usize = 512;
 /// The most candidates that one request checks. Where few of them match, the page is short and has
 /// a marker, as on the service.
@@ -273,7 +273,7 @@ impl Search<'_> {
         Ok(Some(FoundBlob { name, container: entry.container.as_str().to_owned(), tags }))
     }
 
-    /// The tags a blob has now; `None` when there is no such blob.
+    /// The current tags of a blob; `None` if the blob does not exist.
     async fn tags(&self, container: &ContainerRecord, name: &str) -> Result<Option<Tags>, Refusal> {
         let Ok(name) = BlobName::new(name) else { return Ok(None) };
         let key = BlobKey {

@@ -230,7 +230,7 @@ impl End {
     }
 }
 
-/// What the list has beside current blobs.
+/// The history that the list includes beside current blobs.
 const fn history(list: &ListBlobs) -> History {
     match (list.versions, list.snapshots) {
         (None, false) => History::None,

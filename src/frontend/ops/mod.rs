@@ -35,7 +35,7 @@ use crate::frontend::body::ResponseBody;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 
-/// What an operation answers.
+/// The result of an operation.
 pub(crate) type Answer = Result<Answered, Refusal>;
 
 /// The answer to a request that was carried out.

@@ -48,7 +48,7 @@ use crate::types::Timestamp;
 #[derive(Debug)]
 pub(crate) struct TargetPages<'a> {
     pub(crate) blob: BlobTarget<'a>,
-    /// What must hold of the blob's sequence number.
+    /// The conditions on the blob's sequence number.
     pub(crate) sequence: operation::SequenceBounds,
     pub(crate) range: Range<u64>,
 }
@@ -153,7 +153,7 @@ fn without_conditions(guard: Guard) -> Guard {
     Guard { conditions: Conditions::default(), ..guard }
 }
 
-/// What Set Blob Properties changes of a page blob.
+/// The changes of a page blob by Set Blob Properties.
 #[derive(Debug)]
 pub(crate) struct PropertyChange {
     pub(crate) properties: Option<BlobProperties>,

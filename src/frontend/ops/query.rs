@@ -1,8 +1,8 @@
 //! Query Blob Contents: reads a blob as its query asks for the bytes, and streams the records.
 //!
 //! A query works in short steps on the pool for blocking work, so that no request waits behind one.
-//! Few steps run at a time over all queries. What all queries hold together is bounded; each takes
-//! what it needs of that at its beginning.
+//! Few steps of all queries run at a time. The memory of all queries together is bounded, and each
+//! reserves its part when it begins.
 //!
 //! Source: "Query Blob Contents".
 
@@ -157,7 +157,7 @@ struct Running {
     /// Its log lines and waits are of the request: the body is made after the head was sent.
     request: Option<CurrentRequest>,
     memory: AnswerMemory,
-    /// What it may hold; `None` only while it waits for more.
+    /// The memory that it may hold; `None` only while it waits for more.
     reserved: Option<Reservation>,
     needed: u64,
 }
@@ -206,8 +206,8 @@ impl Running {
     }
 
     /// Takes as much memory as the query turns out to need: a Parquet file says so at its end,
-    /// which is read before the head of the answer is sent. What is held is given back first, so
-    /// that queries do not wait for each other.
+    /// which is read before the head of the answer is sent. The old reservation is given back
+    /// first, so that queries do not wait for each other.
     async fn reserve(&mut self, needed: u64) -> Result<(), Refusal> {
         if needed > self.needed {
             self.reserved = None;

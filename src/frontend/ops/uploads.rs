@@ -144,8 +144,8 @@ pub(crate) async fn stage(
     }
 }
 
-/// What is known of the body of a part. The checksum that the upload keeps is computed, even if the
-/// request does not name it.
+/// The body of a part, with the checksum that the upload keeps. It is computed even if the request
+/// does not name it.
 ///
 /// # Errors
 /// `UploadMismatch` when the request names another one.
@@ -219,7 +219,7 @@ pub(crate) async fn complete(
     }))
 }
 
-/// What describes the blob of an upload; `None` for an upload that has ended.
+/// The fields of the blob that an upload makes; `None` for an upload that has ended.
 async fn begun(
     front: &FrontEnd,
     key: BlobKey,
@@ -271,7 +271,7 @@ pub(crate) async fn parts(
     }))
 }
 
-/// What clients see of an upload.
+/// The facts of an upload that clients see.
 pub(super) fn facts_of(record: UploadRecord) -> UploadFacts {
     let checksum = record.checksum();
     let (started, tier) = (record.started(), record.blob.tier.map(|tier| tier.tier));

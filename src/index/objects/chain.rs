@@ -47,7 +47,7 @@ use crate::types::Timestamp;
 use crate::types::VersionId;
 use crate::types::Versioning;
 
-/// What becomes of a blob that is replaced or deleted.
+/// The fate of a blob that is replaced or deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It is removed with its bytes.
@@ -72,7 +72,7 @@ pub(super) fn fate(guard: &Guard, record: &BlobRecord, now: Timestamp) -> Result
     }
 }
 
-/// What becomes of a snapshot or a version that is removed, and of a blob that would not be kept.
+/// Decides the fate of a snapshot or version that is removed, or of a blob that would not be kept.
 ///
 /// # Errors
 /// [`Refused::LegalHold`], [`Refused::Retained`] if it is held.
@@ -94,7 +94,7 @@ pub(super) fn made_by(guard: &Guard, now: Timestamp) -> Option<VersionId> {
     Some(VersionId { time: now, is_null: versioning == Versioning::Suspended })
 }
 
-/// What a write finds when the way is free.
+/// The rows that a write finds once no blob is in its way.
 #[derive(Debug, Default)]
 pub(super) struct Way {
     /// The locations that became garbage.
@@ -131,7 +131,7 @@ pub(super) struct InTheWay<'a> {
     pub(super) old: Option<&'a Blob>,
     /// Its blocks, if the caller has read them.
     pub(super) blocks: Option<&'a [Entry]>,
-    /// What it is if it can be restored.
+    /// The state under which it can be restored.
     pub(super) state: DeletedState,
 }
 
@@ -397,7 +397,7 @@ pub(super) async fn begin(
     Ok(())
 }
 
-/// What is newest after a version is gone.
+/// The newest revision after a version was removed.
 #[derive(Debug)]
 pub(super) enum Heir {
     /// Nothing is left.

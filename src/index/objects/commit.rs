@@ -103,7 +103,7 @@ pub(super) async fn commit(
     Ok(blob_row::written_as(eval.now, &record))
 }
 
-/// What a block list replaces.
+/// The content that a block list replaces.
 struct Replaced {
     /// The blocks of the blob before.
     committed: Vec<Entry>,

@@ -168,7 +168,7 @@ async fn version(
         Place::Main => remove_current(eval, key, &delete.guard, blob).await?,
         Place::Snapshot(_) | Place::Deleted(_) => return Err(Refused::VersionNotFound.into()),
     }
-    // What was written before versions were kept is the null version.
+    // A blob that was written before versions were kept is the null version.
     let null = VersionId::null(deleted_at);
     let version = deleted.version.or_else(|| delete.guard.protection.versioning.map(|_| null));
     Ok(Deleted { version, ..deleted })

@@ -116,7 +116,7 @@ fn go_on(
     Ok(())
 }
 
-/// Makes the blob where there is none.
+/// Creates the blob if it does not exist.
 async fn begin(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,

@@ -212,7 +212,7 @@ pub(in crate::index) fn null_version(blob: &RoutingKey) -> Bytes {
     join(blob, &[&[NULL_VERSION]])
 }
 
-/// What a softly deleted row was.
+/// The state of a row before it was softly deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum DeletedState {
     /// A snapshot, or a blob that was overwritten.
@@ -239,7 +239,7 @@ impl DeletedState {
 /// Which softly deleted row of a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct DeletedKey {
-    /// What it was.
+    /// Its state before the deletion.
     pub(crate) state: DeletedState,
     /// The time of the snapshot or of the version, else of the overwriting or the deletion.
     pub(crate) time: Timestamp,
@@ -280,7 +280,7 @@ pub(crate) enum VersionKey {
     Snapshot(Timestamp),
     /// The version with this time of commit.
     Version(Timestamp),
-    /// What was softly deleted.
+    /// A softly deleted row.
     Deleted(DeletedKey),
     /// The row that names the null version.
     Null,

@@ -79,7 +79,7 @@ pub(super) fn weight_of(entry: &Entry) -> usize {
     entry.content.weight() + entry.id.as_bytes().len() + NUMBERS + fields
 }
 
-/// What identifies the row of a segment in [`Family::Layout`].
+/// The identity of a segment's row in [`Family::Layout`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SegmentPlace {
     /// The generation of the layout.

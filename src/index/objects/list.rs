@@ -127,7 +127,8 @@ async fn resumed(
     Ok(shown.map_or(at, |shown| shown.position).max(window.position.clone()))
 }
 
-/// What a page begins with before its rows: entries, the positions behind them, and their weight.
+/// The entries that come before the rows of a page, with the positions behind them and their
+/// weight.
 async fn begin(
     rows: &mut MergedFamilies<'_>,
     window: &mut Window,
@@ -144,8 +145,8 @@ async fn begin(
     Ok((vec![promoted.entry], vec![window.position.clone()], promoted.weight))
 }
 
-/// A current blob that a list of the newest version first has not passed, although it begins among
-/// the versions of the blob.
+/// A current blob that a newest-first list has not passed, although it begins among the versions of
+/// the blob.
 struct Promoted {
     entry: ListEntry,
     weight: usize,

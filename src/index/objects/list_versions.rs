@@ -1,4 +1,4 @@
-//! What List Blobs asks of the versions of one blob.
+//! The versions of one blob, for List Blobs.
 
 #![deny(clippy::indexing_slicing)]
 

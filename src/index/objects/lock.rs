@@ -78,7 +78,7 @@ pub(super) fn may_remove(
     }
 }
 
-/// What holds a version.
+/// The legal hold or retention that protects a version, if any.
 fn held(record: &BlobRecord, now: Timestamp) -> Option<Refused> {
     if record.legal_hold() == Some(true) {
         return Some(Refused::LegalHold);

@@ -1,7 +1,7 @@
-//! What was softly deleted: rows beside a blob that can be restored until their time is over.
+//! Soft-deleted content: rows beside a blob that can be restored until their period ends.
 //!
-//! They are apart from snapshots and versions, so that nothing but a list, Undelete Blob and
-//! reclaim comes upon them. A row keeps its bytes: nothing is shared by a deletion.
+//! They are separate from snapshots and versions, so that only lists, Undelete Blob and reclaim see
+//! them. A row keeps its bytes: a deletion shares nothing.
 //!
 //! Source: "Soft delete for blobs".
 
@@ -34,7 +34,7 @@ use crate::types::RoutingKey;
 use crate::types::SoftDelete;
 use crate::types::Timestamp;
 
-/// A step that removes rows ends after so many row changes: blobs with long layouts make long
+/// The row changes after which a step that removes rows ends. Blobs with long layouts make long
 /// batches.
 const CHANGES_MAX: usize = 2_000;
 
@@ -90,7 +90,7 @@ pub(super) async fn note(
     Ok(())
 }
 
-/// What was softly deleted.
+/// A soft-deleted row that can be restored.
 #[derive(Clone, Debug)]
 pub(super) struct Restorable {
     /// Its key.
@@ -232,7 +232,7 @@ pub(super) async fn ended(
     Ok(EndedPage { blobs, next: rows.paused().cloned() })
 }
 
-/// What was removed of a blob.
+/// The removed rows of a blob.
 pub(super) struct Removed {
     /// The locations that it owned.
     pub(super) dropped: Vec<Location>,

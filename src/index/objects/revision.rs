@@ -24,7 +24,7 @@ pub(super) async fn load(
     of: RevisionOf<'_>,
 ) -> Result<Blob, Error> {
     match find(view, key, of.revision).await? {
-        // A delete marker is open to nobody.
+        // A delete marker grants access to no one.
         Some(blob) if blob.record.is_delete_marker() && of.guard.open_to.is_some() => {
             Err(Refused::NotOpen.into())
         }
@@ -42,7 +42,7 @@ pub(super) async fn load(
 pub(super) struct RevisionOf<'a> {
     /// The state.
     pub(super) revision: Revision,
-    /// What must hold.
+    /// The precondition.
     pub(super) guard: &'a Guard,
 }
 

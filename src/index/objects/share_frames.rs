@@ -15,7 +15,7 @@ use crate::index::rows::Rows;
 use crate::types::ByteLen;
 use crate::types::RoutingKey;
 
-/// What is known of the frames of a range.
+/// The known frames of a range.
 #[derive(Debug, Default)]
 pub(super) struct FramesOfRange {
     /// The frames in order; none if the range divides frames, or if some of its bytes are in rows,

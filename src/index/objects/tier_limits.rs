@@ -23,7 +23,7 @@ pub(super) fn check_new(tier: Option<AccessTier>, kind: BlobKind, len: u64) -> R
     check_room(tier, len)
 }
 
-/// Checks that a tier has room for so many bytes.
+/// Checks that a tier permits a blob of `len` bytes.
 pub(super) fn check_room(tier: AccessTier, len: u64) -> Result<(), Refused> {
     match tier.bytes_max() {
         Some(max) if len > max => Err(Refused::TierTooSmall),

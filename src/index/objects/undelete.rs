@@ -76,7 +76,7 @@ pub(super) async fn undelete(
     Ok(WriteReply::Undeleted { has_more: found.has_more })
 }
 
-/// What can be restored.
+/// The rows that can be restored.
 struct Found {
     /// The blob that was deleted last.
     base: Option<Restorable>,

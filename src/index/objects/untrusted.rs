@@ -50,7 +50,7 @@ pub fn decode_untrusted(bytes: &[u8]) -> usize {
         values::decode_record::<StagedBlock>(family, bytes, bytes).is_ok(),
         values::decode::<StagedSummary>(family, bytes, bytes).is_ok(),
         values::decode::<Span>(family, bytes, bytes).is_ok_and(|span| {
-            // What a read does with content first: lengths of any size do not overflow.
+            // As at the begin of a read: lengths of any size must not overflow.
             span.content.is_none_or(|content| content.len() >= content.len_of(0))
         }),
         values::decode::<GarbageValue>(family, bytes, bytes).is_ok(),

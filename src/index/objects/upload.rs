@@ -215,7 +215,7 @@ async fn remove(
     Ok(dropped)
 }
 
-/// What [`remove_all`] removed.
+/// The rows that [`remove_all`] removed.
 pub(super) struct Removed {
     /// The locations that the rows own.
     pub(super) dropped: Vec<Location>,

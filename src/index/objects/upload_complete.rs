@@ -214,7 +214,7 @@ fn remember(
     answer(record)
 }
 
-/// What the completion of an upload answers.
+/// The answer to the completion of an upload.
 fn answer(record: CompletedRecord) -> WriteReply {
     let CompletedRecord { completed, fields } = record;
     let BlobFields { content_tag, checksums, version, .. } =

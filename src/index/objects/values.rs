@@ -47,7 +47,7 @@ pub(crate) struct Entry {
     pub(crate) crc64: Crc64,
     /// Its bytes.
     pub(crate) content: Content,
-    /// What few blocks have. They stand behind the list.
+    /// Fields that few blocks have. They stand behind the list.
     #[serde(skip)]
     pub(crate) fields: BlockFields,
 }
@@ -120,7 +120,7 @@ pub(crate) struct DeadLayer {
     pub(crate) since: Timestamp,
 }
 
-/// What follows the record in the main row of a blob.
+/// The content of a blob, which follows the record in its main row.
 #[derive(Clone, Debug, PartialEq, Eq, DeriveSerialize, Deserialize)]
 pub(crate) struct BlobContent {
     /// Bytes of each block id; 0 without blocks.
@@ -138,7 +138,7 @@ pub(crate) struct StagedBlock {
     pub(crate) crc64: Crc64,
     /// When it was staged.
     pub(crate) time: Timestamp,
-    /// What few blocks have.
+    /// Fields that few blocks have.
     #[serde(with = "tagged::tail")]
     pub(crate) fields: BlockFields,
     /// Its bytes.
@@ -173,7 +173,7 @@ impl From<StagedBlock1> for StagedBlock {
     }
 }
 
-/// What is known of a blob's staged blocks without walking them.
+/// A summary of a blob's staged blocks, which saves a walk over them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, DeriveSerialize, Deserialize)]
 pub(crate) struct StagedSummary {
     /// How many, at least 1.

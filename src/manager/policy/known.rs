@@ -1,4 +1,4 @@
-//! What the policy remembers between ticks.
+//! The state that the policy keeps between ticks.
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ pub struct Policy {
     pub(super) known: BTreeMap<PartitionId, Known>,
 }
 
-/// What the policy remembers of one partition.
+/// The state that the policy keeps of one partition.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) since: Duration,

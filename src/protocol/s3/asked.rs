@@ -1,4 +1,5 @@
-//! What an answer depends on beside the operation: headers that change what is shown.
+//! Parts of a request, beside the operation, that determine the answer: headers that change what is
+//! shown.
 
 use http::header::IF_MATCH;
 use http::request::Parts;
@@ -11,7 +12,7 @@ use crate::protocol::s3::request;
 use crate::protocol::s3::routes::S3Operation;
 use crate::types::ByteRange;
 
-/// What an answer depends on beside the operation.
+/// Parts of a request, beside the operation, that determine the answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
     /// Whether a read asks for the checksums of the content.

@@ -14,9 +14,9 @@ use crate::types::ChecksumAlgorithm;
 use crate::types::ChecksumKind;
 use crate::types::ChecksumValue;
 
-/// What names of headers and trailers with checksums begin with.
+/// The prefix of headers and trailers with checksums.
 const PREFIX: &str = "x-amz-checksum-";
-/// Headers that begin so and hold no checksum.
+/// Headers with this prefix that hold no checksum.
 const OTHERS: [&str; 3] =
     ["x-amz-checksum-mode", "x-amz-checksum-type", "x-amz-checksum-algorithm"];
 /// The header that names the algorithm.
@@ -43,7 +43,7 @@ pub(super) fn name(algorithm: ChecksumAlgorithm) -> Option<&'static str> {
     ALGORITHMS.iter().find(|(known, ..)| *known == algorithm).map(|(_, name, _)| *name)
 }
 
-/// What a checksum covers, as answers spell it.
+/// The type of a checksum (full object or composite), as answers spell it.
 pub(super) const fn kind_name(kind: ChecksumKind) -> &'static str {
     match kind {
         ChecksumKind::FullObject => "FULL_OBJECT",

@@ -28,7 +28,7 @@ const TRAILER_COUNT_MAX: usize = 8;
 const SIGNATURE: &str = "chunk-signature";
 const TRAILER_SIGNATURE: &str = "x-amz-trailer-signature";
 
-/// What comes next in a body.
+/// The next piece of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// Content of the current chunk.
@@ -39,7 +39,7 @@ pub enum Piece {
     Trailers(Trailers),
 }
 
-/// What stands behind the last chunk.
+/// The trailers behind the last chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trailers {
     /// Names in lower case, and values.
@@ -57,7 +57,7 @@ impl Trailers {
     }
 }
 
-/// What the request announces of its body.
+/// The form of the body that the request announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkForm {
     /// No chunk is signed; trailers may follow.
@@ -68,7 +68,7 @@ pub enum ChunkForm {
     SignedWithTrailers,
 }
 
-/// What the next bytes are.
+/// The part of the body to which the next bytes belong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     /// The line before a chunk.

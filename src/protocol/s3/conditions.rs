@@ -49,8 +49,8 @@ pub(super) fn read(headers: &HeaderMap) -> Result<Precondition, Refusal> {
     of_names(headers, &NAMES)
 }
 
-/// Conditions of a deletion: one tag, the time of the last change, the length. What S3 does not
-/// have on deletions is refused.
+/// Conditions of a deletion: one tag, the time of the last change, the length. Conditions that S3
+/// does not have on deletions are refused.
 ///
 /// # Errors
 /// `UnsupportedHeader` for other conditions; `InvalidHeaderValue` for a time or a length that
@@ -159,7 +159,7 @@ pub(super) fn tags_of(text: &str) -> Option<EtagMatch> {
 }
 
 /// Tags of content, quoted or not, separated by commas. A tag that this server never returns
-/// matches nothing. `None` if there is none.
+/// matches nothing. `None` if no tag is given.
 fn tags<'a>(texts: impl IntoIterator<Item = &'a str>) -> Option<EtagMatch> {
     let (mut tags, mut is_given) = (Vec::new(), false);
     for tag in texts.into_iter().flat_map(|text| text.split(',')).map(str::trim) {

@@ -30,7 +30,7 @@ use crate::types::Revision;
 pub(super) const HEADER: &str = "x-amz-copy-source";
 /// The header with the wanted bytes of the source of a part.
 pub(super) const RANGE: &str = "x-amz-copy-source-range";
-/// What separates the version from the key.
+/// Separates the version from the key.
 const VERSION: &str = "?versionId=";
 
 static CONDITIONS: ConditionNames = ConditionNames {

@@ -66,7 +66,7 @@ fn decode(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refu
     Ok(())
 }
 
-/// What the document says.
+/// The parsed document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeletionDocument {
     /// The objects, 1 to 1,000.
@@ -108,7 +108,7 @@ fn flag(element: &Element) -> Result<bool, Refusal> {
     }
 }
 
-/// An object to delete. What only is wrong with its key or version is refused for it alone.
+/// An object to delete. If only its key or version is invalid, only this object is refused.
 fn object(element: &Element) -> Result<BlobDeletion, Refusal> {
     element.only(&["Key", "VersionId", "ETag", "LastModifiedTime", "Size"])?;
     let key = element.child("Key").filter(|key| !key.text.is_empty());

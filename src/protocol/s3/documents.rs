@@ -1,4 +1,4 @@
-//! What the documents of requests have in common.
+//! Common code for the documents of requests.
 
 use crate::protocol::model::Operation;
 use crate::protocol::model::Refusal;

@@ -1,4 +1,4 @@
-//! What an answer repeats of its request.
+//! The parts of a request that its answer repeats.
 
 use http::Method;
 use http::request::Parts;
@@ -12,14 +12,14 @@ use crate::protocol::wire::query::Query;
 use crate::types::OwnerIds;
 use crate::types::Timestamp;
 
-/// What an answer repeats of its request.
+/// The parts of a request that its answer repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct S3Echo {
     pub(super) request_id: String,
     pub(super) time: Timestamp,
     /// Whether the method is HEAD.
     pub(super) head: bool,
-    /// What else the answer depends on.
+    /// Other parts of the request that determine the answer.
     pub(super) asked: Asked,
     /// The path, percent-encoded.
     pub(super) resource: String,
@@ -39,7 +39,7 @@ pub struct S3Echo {
     pub(super) sender: Option<[String; 2]>,
     /// The region of buckets that were made without one.
     pub(super) region: String,
-    /// What a form asks of its answer.
+    /// The options of a form for its answer.
     pub(super) form: Option<Box<FormAnswer>>,
 }
 

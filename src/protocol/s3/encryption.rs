@@ -41,7 +41,7 @@ pub(super) const OF_SOURCE: KeyHeaders = KeyHeaders {
 /// The only algorithm.
 const ALGORITHM: &str = "AES256";
 
-/// What a request says of encryption: a key, or nothing.
+/// Reads the encryption headers of a request: a customer-provided key, or nothing.
 ///
 /// # Errors
 /// `UnknownEncryptionAlgorithm`; `InvalidHeaderValue` when one of the three headers is missing, the

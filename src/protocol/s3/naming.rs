@@ -8,9 +8,9 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::types::ContainerName;
 
-/// What names of buckets must not begin with.
+/// Reserved prefixes of bucket names.
 const PREFIXES: &[&str] = &["xn--", "sthree-", "amzn-s3-demo-"];
-/// What names of buckets must not end with.
+/// Reserved suffixes of bucket names.
 const SUFFIXES: &[&str] = &["-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3"];
 
 /// Checks the name of a bucket that is to be made.

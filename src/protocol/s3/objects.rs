@@ -46,7 +46,7 @@ pub(super) const PUT_BYTES_MAX: u64 = 5 << 30;
 const METADATA_BYTES_MAX: usize = 2 * 1024;
 /// The longest redirect location, bytes.
 const REDIRECT_BYTES_MAX: usize = 2 * 1024;
-/// What headers of metadata begin with.
+/// The prefix of headers with metadata.
 const META: &str = "x-amz-meta-";
 /// The coding of bodies in chunks. It describes the body, not the object.
 const AWS_CHUNKED: &str = "aws-chunked";
@@ -135,7 +135,7 @@ pub(super) fn storage_class(all: &HeaderMap) -> Result<Option<StorageClass>, Ref
     StorageClass::parse(text).map(Some).ok_or_else(unknown)
 }
 
-/// What an object has beyond the properties of a blob.
+/// Reads the fields of an object that Azure's blobs do not have.
 pub(super) fn object(
     all: &HeaderMap,
     class: Option<StorageClass>,

@@ -21,7 +21,7 @@ use crate::protocol::wire::query::Query;
 use crate::types::ContainerName;
 use crate::types::PartNumber;
 
-/// What the names of signing parameters begin with, and of all headers of S3 in lower case.
+/// The prefix of signing parameters, and, in lower case, of all headers of S3.
 const OWN: &str = "x-amz-";
 
 /// The parameter that a presigned URL of version 4 has, and no other.
@@ -69,7 +69,7 @@ pub(super) struct Request<'a> {
     pub(super) query: &'a Query,
     /// All headers.
     pub(super) headers: &'a HeaderMap,
-    /// What the URL names.
+    /// The account, bucket and key of the URL.
     pub(super) address: &'a Address,
     /// The form that the headers come from.
     pub(super) form: Option<&'a PostForm>,

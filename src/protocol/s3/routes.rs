@@ -7,7 +7,7 @@ use http::Method;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 
-/// What the URL of a request names.
+/// The level of the resource that the URL of a request names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// The account's buckets.
@@ -193,7 +193,7 @@ pub fn route(
     Ok(*operation)
 }
 
-/// What names of headers begin with.
+/// The prefix of S3's own headers.
 pub(super) const HEADERS: &str = "x-amz-";
 
 /// Parameters that choose an operation, here or in later versions of S3.

@@ -114,7 +114,7 @@ pub(super) const fn fixed(operation: S3Operation) -> Option<FixedDocument> {
 pub(super) struct FixedDocument {
     /// The root element.
     pub(super) root: &'static str,
-    /// What is in it.
+    /// Its content.
     pub(super) content: &'static str,
 }
 

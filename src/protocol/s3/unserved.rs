@@ -1,5 +1,6 @@
-//! What S3 has and Blockyard does not serve. It is refused: to ignore a header that changes
-//! encryption, retention, access or conditions would do something else than the client asked for.
+//! Headers and parameters of S3 that Blockyard does not serve. They are refused: if a header that
+//! changes encryption, retention, access or conditions were ignored, the result would not be what
+//! the client requested.
 
 use http::HeaderMap;
 
@@ -29,7 +30,7 @@ const HEADERS: &[&str] = &[
 
 /// The operations that copy.
 const COPIES: &[S3Operation] = &[S3Operation::CopyObject, S3Operation::UploadPartCopy];
-/// Who owns new objects, and the one value that is served: who writes them.
+/// The owner of new objects, and the one value that is served: the writer.
 const OWNERSHIP: &str = "x-amz-object-ownership";
 const OWNERSHIP_SERVED: &str = "ObjectWriter";
 
@@ -119,7 +120,7 @@ pub(super) fn check_headers(headers: &HeaderMap, operation: S3Operation) -> Resu
     Ok(())
 }
 
-/// Refuses a version where there is none.
+/// Refuses a version id on an operation that takes none.
 ///
 /// # Errors
 /// `InvalidQueryParameterValue`.

@@ -14,7 +14,7 @@ use crate::protocol::wire::headers;
 
 /// The length of the content of a body in chunks.
 const DECODED_LENGTH: &str = "x-amz-decoded-content-length";
-/// What the SHA-256 of the body says when it comes in chunks.
+/// The prefix of `x-amz-content-sha256` for a body in chunks.
 const CHUNKED: &str = "STREAMING-";
 
 /// Length and checksums of the body. The length is of the content: a body in chunks is longer.

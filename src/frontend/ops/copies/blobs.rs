@@ -133,7 +133,7 @@ pub(crate) async fn put_blob(
     Ok(with_encryption_header(reply, &encryption))
 }
 
-/// What a copy has when its row is committed.
+/// The parts of a copy whose row can be committed.
 struct Prepared {
     content: CopiedContent,
     crc64: Crc64,
@@ -356,8 +356,8 @@ fn kind_of_copy(kind: BlobKind, seal: Option<bool>) -> Result<BlobKind, Refusal>
     }
 }
 
-/// What the destination keeps of the source's content tag and checksums: nothing, if its bytes are
-/// still to come.
+/// The content tag and checksums that the destination takes from the source; none if the copy is
+/// pending.
 fn fields(source: &Facts, pending: bool) -> NewBlobFields {
     if pending {
         return NewBlobFields::default();

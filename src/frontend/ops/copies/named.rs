@@ -115,7 +115,7 @@ async fn take_source(
     Err(Reason::ServerBusy.into())
 }
 
-/// What describes the content of the destination.
+/// The properties that describe the content of the destination.
 struct Described {
     properties: BlobProperties,
     metadata: Metadata,

@@ -34,7 +34,7 @@ use crate::types::Md5;
 /// How often a copy begins again when its source is replaced meanwhile.
 pub(super) const ATTEMPTS_MAX: u32 = 5;
 
-/// What a copy wants of its source.
+/// The requirements of a copy on its source.
 pub(super) struct Wanted<'a> {
     /// The source.
     pub(super) source: &'a NamedSource,
@@ -52,7 +52,7 @@ pub(super) struct CopiedSource {
     pub(super) source: BlobRecord,
     /// The bytes.
     pub(super) content: CopiedContent,
-    /// What keeps them until the row is committed.
+    /// Keeps the bytes from being freed until the row is committed.
     pub(super) hold: Hold,
     /// Their checksum; that of nothing for encrypted content.
     pub(super) crc64: Crc64,

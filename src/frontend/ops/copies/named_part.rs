@@ -42,7 +42,7 @@ use crate::types::Crc64;
 use crate::types::CustomerKey;
 use crate::types::Md5;
 
-/// What a part wants of its source.
+/// The requirements of a part on its source.
 struct Wanted<'a> {
     source: &'a NamedSource,
     len_max: u64,

@@ -59,7 +59,7 @@ use crate::types::BlobKind;
 use crate::types::PartitionId;
 use crate::types::RoutingKey;
 
-/// Work rows read at once.
+/// Work rows per read.
 const JOBS: usize = 64;
 /// The longest time that a copy may take, as on the service.
 const TIME_MAX: Duration = Duration::from_secs(14 * 24 * 3_600);

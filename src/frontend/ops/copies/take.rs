@@ -47,18 +47,18 @@ pub(super) struct Taken {
     pub(super) hold: Hold,
 }
 
-/// What is to be taken.
+/// The bytes to take, and the form in which to store them.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'a> {
     /// The source.
     pub(super) source: &'a CopySource,
-    /// What the bytes become.
+    /// The kind of content that the bytes become.
     pub(super) form: Form,
     /// The key under which they are stored.
     pub(super) key: Option<&'a CustomerKey>,
 }
 
-/// What keeps bytes from being freed. Dropped once the commit was answered.
+/// Keeps bytes from being freed. It is dropped after the commit is answered.
 pub(super) enum Hold {
     /// Bytes that other rows name too.
     Shared(CopyNote),
@@ -81,7 +81,7 @@ pub(super) fn check_len(len: u64, len_max: u64) -> Result<(), Refusal> {
     Err(Refusal::new(Reason::RequestBodyTooLarge).detail(Detail::Limit, len_max.to_string()))
 }
 
-/// What the bytes become.
+/// The kind of content that the bytes become.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// A block: one piece of content.
@@ -92,9 +92,9 @@ pub(super) enum Form {
     Blob,
 }
 
-/// Takes the source's bytes: by reference where possible, else by storing them again. What a key is
-/// needed for, to read or to store, is stored again, except for a whole blob whose checksums the
-/// answer does not show and that stays under the key of its scope.
+/// Takes the source's bytes: by reference where possible, else by storing them again. Content that
+/// needs a key to be read or stored is stored again. The exception is a whole blob that stays under
+/// the key of its scope, if the answer does not show its checksums.
 pub(super) async fn take(
     front: &FrontEnd,
     found: Source,

@@ -1,4 +1,4 @@
-//! What a form asks of its answer.
+//! The options of a form for its answer.
 
 use std::fmt::Write as _;
 
@@ -17,12 +17,12 @@ use crate::protocol::s3::form::fields::PostForm;
 use crate::protocol::wire::escape;
 use crate::protocol::wire::head::Head;
 
-/// What stands in a URL as it is (RFC 3986, 2.3).
+/// The complement of the unreserved characters of a URL (RFC 3986, 2.3).
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 /// The longest URL to go on to, bytes.
 const REDIRECT_BYTES_MAX: usize = 8 * 1024;
 
-/// What a form asks of its answer.
+/// The options of a form for its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::protocol::s3) struct FormAnswer {
     /// 200, 201, 204, or 303 when there is a URL to go on to.
@@ -34,7 +34,7 @@ pub(in crate::protocol::s3) struct FormAnswer {
 }
 
 impl FormAnswer {
-    /// What the form of this request asks for; `None` for other requests.
+    /// Reads the options from the form of a request; `None` for other requests.
     pub(in crate::protocol::s3) fn of(head: &Parts, address: &Address) -> Option<Self> {
         let form = fields::of(head)?;
         let bucket = address.container.as_ref().map_or("", |name| name.as_str()).to_owned();

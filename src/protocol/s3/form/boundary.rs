@@ -13,7 +13,7 @@ use crate::protocol::model::Refusal;
 const BOUNDARY_BYTES_MAX: usize = 256;
 const FORM: &str = "multipart/form-data";
 
-/// What separates the parts of a form: CRLF, two hyphens, the boundary.
+/// The delimiter between the parts of a form: CRLF, two hyphens, the boundary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boundary(Bytes);
 
@@ -71,7 +71,7 @@ impl Boundary {
         Some(Self(format!("\r\n--{text}").into()))
     }
 
-    /// What stands before and behind each part.
+    /// The delimiter before and behind each part.
     pub(super) const fn delimiter(&self) -> &Bytes {
         &self.0
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// What the head of a part says.
+/// The parsed head of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Disposition {
     /// The name of the field.

@@ -13,7 +13,7 @@ use crate::protocol::s3::form::boundary::Boundary;
 
 /// Stands for the name of the file, in every field.
 const FILENAME: &str = "${filename}";
-/// What the headers of S3 begin with.
+/// The prefix of S3's own headers.
 const OWN: &str = "x-amz-";
 const KEY: &str = "key";
 /// Fields that are headers of HTTP.
@@ -125,7 +125,7 @@ impl PostForm {
         self.get(KEY).unwrap_or_default()
     }
 
-    /// What separates the parts of the body.
+    /// The delimiter between the parts of the body.
     #[must_use]
     pub const fn boundary(&self) -> &Boundary {
         &self.boundary

@@ -12,7 +12,7 @@ use crate::protocol::s3::form::boundary::malformed;
 use crate::protocol::s3::form::reader::After;
 use crate::protocol::s3::form::reader::after_boundary;
 
-/// Bytes behind the file at most. What fields stand there is ignored.
+/// The most bytes behind the file. Fields there are ignored.
 const REST_BYTES_MAX: usize = 20 * 1024;
 
 /// The length that a policy allows the file, bytes; both ends are allowed.
@@ -28,7 +28,7 @@ impl LengthRange {
     /// Any length.
     pub const ANY: Self = Self { min: 0, max: u64::MAX };
 
-    /// What both allow.
+    /// The lengths that both allow.
     pub(super) fn and(self, other: Self) -> Self {
         Self { min: self.min.max(other.min), max: self.max.min(other.max) }
     }
@@ -44,7 +44,7 @@ pub struct FileDecoder {
     len: u64,
     /// The last bytes that arrived, when a boundary may begin with them.
     held: Bytes,
-    /// What arrived behind the file; `None` before its end.
+    /// The bytes that arrived behind the file; `None` before its end.
     rest: Option<Vec<u8>>,
 }
 

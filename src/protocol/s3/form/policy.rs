@@ -15,7 +15,7 @@ use crate::types::Timestamp;
 
 /// Fields that need no condition.
 const EXEMPT: [&str; 4] = ["awsaccesskeyid", "policy", "signature", "x-amz-signature"];
-/// What the names of further such fields begin with.
+/// The prefix of further such fields.
 const IGNORED: &str = "x-ignore-";
 const BUCKET: &str = "bucket";
 const LENGTH: &str = "content-length-range";
@@ -27,7 +27,7 @@ struct Policy {
     conditions: Vec<Condition>,
 }
 
-/// What a field must be.
+/// The condition on a field.
 #[derive(Debug, PartialEq, Eq)]
 enum Condition {
     Field { kind: Match, name: String, value: String },

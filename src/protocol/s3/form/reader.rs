@@ -33,7 +33,7 @@ enum Stage {
 #[derive(Debug)]
 pub struct FormReader {
     boundary: Boundary,
-    /// What arrived of the body, behind a line end of our own: the first boundary may have none.
+    /// The bytes of the body that arrived, behind an added CRLF: the first boundary may have none.
     read: Vec<u8>,
     /// Where the current part begins.
     from: usize,
@@ -143,7 +143,7 @@ impl FormReader {
     }
 }
 
-/// What follows a boundary.
+/// The meaning of the bytes behind a boundary.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum After {
     /// More bytes are needed.

@@ -1,4 +1,4 @@
-//! What documents of answers have in common.
+//! Common code for the documents of answers.
 
 use std::borrow::Cow;
 
@@ -52,7 +52,7 @@ pub(super) fn etag(out: &mut String, tag: ContentEtag) {
     escape::plain(out, "ETag", format_args!("&quot;{tag}&quot;"));
 }
 
-/// What S3 leaves as it is with `encoding-type=url`, besides letters and digits. A space is a plus.
+/// The characters that S3 escapes with `encoding-type=url`. A space becomes a plus.
 const URL: AsciiSet =
     NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'*').remove(b'/').remove(b' ');
 

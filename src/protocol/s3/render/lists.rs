@@ -67,7 +67,7 @@ impl Writer<'_> {
         self.query.get(name).ok().flatten()
     }
 
-    /// What was asked for, and where the next page begins.
+    /// Writes the elements that repeat the request, and the marker of the next page.
     fn head(&mut self) {
         escape::element(&mut self.out, "Name", &self.echo.bucket);
         self.repeat("prefix", "Prefix");
@@ -223,7 +223,7 @@ impl Writer<'_> {
     }
 }
 
-/// What is shown of an object beside the object.
+/// The optional fields of an object in a list.
 struct Shown {
     shows_owner: bool,
     /// Whether it is the newest version of its key.

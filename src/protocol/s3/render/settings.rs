@@ -60,7 +60,7 @@ pub(super) fn object_lock(lock: &ObjectLock) -> String {
     out
 }
 
-/// What protects an object.
+/// The document with the retention or the legal hold of an object.
 pub(super) fn blob_lock(lock: &BlobLock) -> String {
     match lock {
         BlobLock::Retention(Retention { mode, until }) => {

@@ -82,7 +82,7 @@ fn completed(tag: ContentEtag, checksums: &[ContentChecksum], echo: &S3Echo) -> 
     out
 }
 
-/// Who started an upload, who owns the object, and its storage class.
+/// Writes the initiator of an upload, the owner of its object and the storage class.
 fn owners_and_class(out: &mut String, upload: &UploadFacts, echo: &S3Echo) {
     for (tag, id) in [("Initiator", &upload.initiator), ("Owner", &upload.owner)] {
         let id = id.as_deref().unwrap_or(&echo.owner);

@@ -1,4 +1,4 @@
-//! What a call asks for.
+//! The calls of the token service.
 
 use percent_encoding::percent_decode_str;
 use zeroize::Zeroizing;
@@ -40,11 +40,11 @@ pub enum Call {
     AssumeRole(RoleCall),
     /// Temporary keys for the principal of a token.
     AssumeRoleWithWebIdentity(RoleCall, Zeroizing<String>),
-    /// Who signs the call.
+    /// Returns the identity that signs the call.
     GetCallerIdentity,
 }
 
-/// What is asked of temporary keys.
+/// The parameters of a call for temporary keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleCall {
     /// The role, if it is named.
