@@ -91,7 +91,7 @@ struct Lowest<'a> {
     /// The most locations kept, at least one.
     most: usize,
     kept: BTreeSet<Location>,
-    /// Whether there are higher ones that are not kept.
+    /// Whether there are more locations, above the kept ones.
     has_more: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The frames that hold a range of a blob which divides its blocks. A copy names them instead of
-//! storing their bytes once more.
+//! The frames of a range of a blob that does not begin and end between blocks. A copy names them
+//! instead of storing their bytes again.
 
 use std::ops::Range;
 

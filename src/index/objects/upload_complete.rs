@@ -101,7 +101,7 @@ struct Taken {
     dropped: Vec<Location>,
 }
 
-/// Finds each named part. Removes the rows of all parts.
+/// Finds each named part, and removes the rows of all parts.
 async fn take(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -132,7 +132,7 @@ async fn take(
     }
 }
 
-/// The block that a part becomes, if it is the one that the list means.
+/// The block that a part becomes, if it is the part that the list names.
 fn entry(name: &NamedPart, part: StagedBlock) -> Result<Entry, UploadRefusal> {
     let is_meant = upload::tag_of(&part) == name.tag
         && name.checksum.as_ref().is_none_or(|named| upload_checksum::may_have(&part, named));
@@ -199,7 +199,7 @@ fn record(
     }
 }
 
-/// Writes the row that lets a second completion answer what the first one did.
+/// Writes the row from which a second completion gets the answer of the first.
 fn remember(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,

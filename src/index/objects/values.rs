@@ -29,7 +29,7 @@ use crate::types::Timestamp;
 
 pub(crate) use crate::index::objects::contents::{Content, Protection, StoredBytes};
 
-/// The first byte of every value that never had another shape; another one is refused.
+/// The first byte of every value whose layout never changed. Other values of it are refused.
 pub(super) const VERSION: u8 = 1;
 /// The first byte of a layout segment. In version 1 no block had fields.
 const SEGMENT_VERSION: u8 = 2;
@@ -96,8 +96,8 @@ pub(crate) enum Layout {
     /// Of a page blob: spans of layers, in rows of [`Family::Layout`]. Where no layer has a span
     /// there are zeros.
     Pages {
-        /// Ticks, newest first: where a newer layer has a span it hides those of the older ones.
-        /// Writes go to the first; the others are of snapshots and no longer change.
+        /// Ticks, newest first. A span of a newer layer hides those of older ones. Writes go to the
+        /// first layer; the others belong to snapshots and do not change.
         layers: Vec<u64>,
     },
 }
@@ -113,7 +113,7 @@ pub(crate) struct Span {
     pub(crate) content: Option<Content>,
 }
 
-/// A layer of a page blob that no row names any more: its spans are removed bit by bit.
+/// A layer of a page blob that no row names any more. Its spans are removed in steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, DeriveSerialize, Deserialize)]
 pub(crate) struct DeadLayer {
     /// When it was dropped.
@@ -184,14 +184,14 @@ pub(crate) struct StagedSummary {
     pub(crate) last_staged: Timestamp,
 }
 
-/// Which version is the null version: the row beside the versions of a blob that says where it is.
+/// The row beside the versions of a blob that names the null version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, DeriveSerialize, Deserialize)]
 pub(crate) struct NullVersion {
     /// When it was committed.
     pub(crate) committed: Timestamp,
 }
 
-/// The work row of what was softly deleted of a blob.
+/// The work row about the soft-deleted rows of a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, DeriveSerialize, Deserialize)]
 pub(crate) struct DeletedWork {
     /// When the first row ends, or earlier.
