@@ -26,8 +26,7 @@ pub struct ReclaimConfig {
     pub staged_life: Duration,
     /// How often expired staged blocks are searched. Default 1 hour.
     pub expire_every: Duration,
-    /// How often it is searched for what was softly deleted and can no longer be restored. Default
-    /// 1 minute.
+    /// How often soft-deleted rows that can no longer be restored are searched. Default 1 minute.
     pub end_deletions_every: Duration,
     /// Blobs expired or purged by one write. Default 64.
     pub blobs_per_write: usize,

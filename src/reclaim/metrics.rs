@@ -16,7 +16,7 @@ pub struct ReclaimMetrics {
     pub rolled_extents: Counter,
     /// Blobs whose staged blocks or completed uploads expired.
     pub expired_blobs: Counter,
-    /// Writes that removed what could no longer be restored of a blob.
+    /// Writes that removed expired soft-deleted rows of a blob.
     pub ended_deletions: Counter,
     /// Writes that removed rows of deleted containers.
     pub purge_writes: Counter,

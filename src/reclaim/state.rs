@@ -26,7 +26,7 @@ pub struct Setup {
     pub partitions: Arc<dyn Partitions>,
     /// The extents.
     pub capacity: Arc<dyn Capacity>,
-    /// The running requests, which may need what no row names any more.
+    /// The running requests, which may need bytes that no row names any more.
     pub requests: Arc<dyn RunningRequests>,
     /// Where the audit's cursor is kept.
     pub coordinator: Arc<dyn Coordinator>,
@@ -82,7 +82,7 @@ impl Reclaim {
         })
     }
 
-    /// Whether a request runs that is as asked.
+    /// Whether a request of this kind is running.
     ///
     /// # Errors
     /// [`Error::Index`] when that is not known: take it for a yes.

@@ -17,8 +17,8 @@ use crate::protocol::model::operation::ContentOperation;
 use crate::protocol::model::operation::UploadOperation;
 use crate::types::ContainerName;
 
-/// All that an operation demands: its action, and the rights to tags and access that it sets or
-/// shows. A shared access signature has letters for these.
+/// All actions for which an operation needs permission: its main action, and those for tags and
+/// access that it sets or shows. A shared access signature has permissions for these.
 pub(crate) fn demanded(operation: &Operation) -> impl Iterator<Item = Action> {
     let tags = sets_tags(operation).then_some(Action::WriteTags);
     let opens = new_acl(operation).is_some_and(|acl| acl.is_public());
@@ -38,8 +38,8 @@ pub(crate) fn demanded(operation: &Operation) -> impl Iterator<Item = Action> {
     std::iter::once(action(operation)).chain(tags).chain(access).chain(shown).chain(locks)
 }
 
-/// Whether the request sets tags. In S3 those of a source are decided once the source is known: it
-/// is the default there.
+/// Whether the request sets tags. S3 copies the tags of a source by default; this is decided once
+/// the source is known.
 fn sets_tags(operation: &Operation) -> bool {
     match operation {
         Operation::Content(
@@ -93,7 +93,7 @@ fn may(caller: &Caller, action: Action, scope: Scope<'_>) -> bool {
     }
 }
 
-/// Whether a principal may do all that an operation demands.
+/// Whether a principal has all permissions that an operation needs.
 ///
 /// # Errors
 /// [`auth::Error`].
@@ -109,7 +109,7 @@ pub(super) fn permits(
 }
 
 /// The container that an operation restores, perhaps under another name: the sender needs the same
-/// right to both names.
+/// permission for both names.
 fn restored<'a>(operation: &'a Operation, scope: Scope<'a>) -> Option<Scope<'a>> {
     let Operation::Container(ContainerOperation::RestoreContainer { deleted, .. }) = operation
     else {

@@ -15,7 +15,7 @@ pub(crate) enum Caller {
     Key,
     /// The holder of a key of another account of this store.
     Outsider,
-    /// The holder of a signature that was verified, and how the audit log names them.
+    /// The holder of a verified signature, and the name of the holder in the audit log.
     Signature(Grant, audit_log::Principal),
     /// The principal of a token.
     Principal(Principal),

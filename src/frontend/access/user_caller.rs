@@ -1,7 +1,7 @@
 //! Users of an account, and holders of temporary keys. They may do what their roles permit, and
 //! everything in the containers that they own. Every user may create containers and list its own.
 //!
-//! This is the one decision about them. Policies of containers and of users will be asked here too,
+//! Only this file decides about them. Policies of containers and users will be evaluated here too,
 //! beside roles and ownership.
 
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl UserCaller {
         Self { principal, user: None, owned: Vec::new() }
     }
 
-    /// Whether it may do this here.
+    /// Whether the user may do this in this scope.
     ///
     /// # Errors
     /// [`auth::Error::Permission`], [`auth::Error::Unauthorized`].

@@ -86,7 +86,7 @@ pub(crate) async fn create(
     commit::changed(answer, Subject::Container).map(Reply::ContainerCreated)
 }
 
-/// Create Container of one that exists: the owner that asks for the same settings again has it.
+/// Create Container of an existing one succeeds if its owner requests the same settings.
 async fn keep(
     front: &FrontEnd,
     account: &Account,
@@ -159,7 +159,7 @@ pub(crate) async fn set_metadata(
     commit::changed(answer, Subject::Container).map(Reply::ContainerChanged)
 }
 
-/// Delete Container. One whose blobs may be locked must be empty.
+/// Delete Container. A container whose blobs may be locked must be empty.
 pub(crate) async fn delete(
     front: &FrontEnd,
     container: ContainerTarget<'_>,

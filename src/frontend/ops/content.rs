@@ -65,7 +65,7 @@ pub(super) async fn open(
 ) -> Result<Opened, Refusal> {
     let (unlocking, tiers) = (Unlocking::of(front, &blob), blob.account.account_type.tiers());
     let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
-    // Before the look-up: what it finds is not freed until the content has been read.
+    // Noted before the look-up, so that nothing that it finds is freed before the content was read.
     let mut note = front.rows.inflight.read(front.env.clock.monotonic());
     let BlobVersion { key, revision } = blob.clone();
     let guard = lookup::guard(precondition);
@@ -119,8 +119,7 @@ pub(crate) async fn get(
             return Err(kind.too_long());
         }
         Some(kind) => {
-            // The range is read once more for its checksum: the head has it, and precedes the
-            // bytes.
+            // The range is read twice: its checksum is in the head, which precedes the bytes.
             let (blob, view, note) = (blob.clone(), view.clone(), note.another());
             let decrypting = decrypting.clone();
             let reading = Reading { blob, view, note, decrypting, memory: memory() };
@@ -179,7 +178,8 @@ async fn explained(
     }
 }
 
-/// Reads a blob. To whom it is only open, what protects it is not shown.
+/// Reads a blob. The answer to a caller that only the access control list permits does not show the
+/// protection.
 async fn read_blob(front: &FrontEnd, look_up: ReadBlob) -> Result<BlobView, Refusal> {
     let is_only_open = look_up.guard.open_to.is_some();
     let found = front.rows.router.ask(look_up).await;

@@ -87,7 +87,7 @@ pub(crate) async fn set_of_blob(
     blobs::update(front, blob, BlobChange::Acl(acl)).await.map(|_| Reply::Grants(None))
 }
 
-/// Refuses an access control list that opens something in an account that does not permit it.
+/// Refuses an access control list that grants public access in an account that does not permit it.
 ///
 /// # Errors
 /// `PublicAccessNotPermitted`.

@@ -1,4 +1,4 @@
-//! Where a list of blobs begins that has no position, but a name or version to go on after.
+//! The start of a list of blobs that has no position, but a name or version to continue after.
 
 use bytes::Bytes;
 
@@ -25,7 +25,7 @@ use crate::types::Revision;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
-/// The position at which a list begins that has no marker.
+/// The position at which a list without a marker begins.
 pub(super) async fn position(
     front: &FrontEnd,
     account: &Account,

@@ -1,4 +1,4 @@
-//! The operations, a file for each family. Each looks up the container first, as the service does.
+//! The operations, a file for each group. Each looks up the container first, as the service does.
 
 pub(crate) mod acl;
 pub(crate) mod appends;

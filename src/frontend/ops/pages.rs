@@ -106,7 +106,7 @@ pub(crate) async fn put(
             put_stored(front, LocatedPages::new(located, sequence, range), ingested).await
         }
         PageWrite::Clear => {
-            // A checksum that the client gives must be that of an empty body.
+            // A checksum that the client sends must be that of an empty body.
             ingest::check_empty(&front.pool, body, &put.upload).await?;
             clear(front, LocatedPages::new(located, sequence, range)).await
         }
@@ -148,7 +148,7 @@ async fn clear(front: &FrontEnd, pages: LocatedPages) -> Result<Reply, Refusal> 
     }
 }
 
-/// The guard of the later steps of a long change: the conditions held when it began.
+/// The guard of the later steps of a long change. The conditions were checked in its first step.
 fn without_conditions(guard: Guard) -> Guard {
     Guard { conditions: Conditions::default(), ..guard }
 }
@@ -198,7 +198,7 @@ pub(crate) async fn set(
 /// The ranges that a Get Page Ranges wants.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RangeQuery {
-    /// The snapshot whose differences are wanted, if any.
+    /// The snapshot to compare with, if any.
     pub(crate) since: Option<Timestamp>,
     pub(crate) range: Option<ByteRange>,
     /// Where the page before ended.

@@ -53,13 +53,13 @@ use crate::types::request::CurrentRequest;
 
 use self::bytes::Content;
 
-/// Result bytes that are sent together, at least, unless the query ends.
+/// The fewest result bytes that are sent together, except at the end of the query.
 const RESULT_BYTES_MIN: usize = 64 << 10;
 /// The most faults that are sent together.
 const FAULTS_MAX: usize = 1024;
 /// Bytes after which the progress is reported.
 const PROGRESS_BYTES: u64 = 4 << 20;
-/// Steps that one visit to the pool takes at most.
+/// The most steps of one visit to the pool.
 const STEPS_MAX: usize = 8;
 
 /// Query Blob Contents. `payer` is charged for the memory of the query.
@@ -103,8 +103,8 @@ pub(crate) async fn query(
         reserved,
         needed,
     };
-    // A result comes first, if only an empty one, as the service does it: the Python client relies
-    // on that.
+    // The first record is a result, perhaps empty, as on the service: the Python client relies on
+    // this.
     let mut first = running.next().await?;
     if !running.has_result {
         first.push_front(running.records.result(&[]));
@@ -154,7 +154,7 @@ struct Running {
     has_result: bool,
     turns: Arc<Semaphore>,
     tasks: Tasks,
-    /// Its log lines and waits are of the request: the body is made after the head was sent.
+    /// The request to which log lines and waits belong: the body is made after the head was sent.
     request: Option<CurrentRequest>,
     memory: AnswerMemory,
     /// The memory that it may hold; `None` only while it waits for more.
@@ -205,7 +205,7 @@ impl Running {
         Ok(VecDeque::new())
     }
 
-    /// Takes as much memory as the query turns out to need: a Parquet file says so at its end,
+    /// Reserves the memory that the query turns out to need. A Parquet file states it at its end,
     /// which is read before the head of the answer is sent. The old reservation is given back
     /// first, so that queries do not wait for each other.
     async fn reserve(&mut self, needed: u64) -> Result<(), Refusal> {
@@ -227,7 +227,7 @@ impl Running {
         out
     }
 
-    /// The end of the answer: all was scanned that had to be.
+    /// The end of the answer: all needed bytes were scanned.
     fn last(&mut self, sink: &Sink) -> VecDeque<Bytes> {
         let mut out = self.sent(sink);
         out.push_back(self.records.progress(self.len, self.len));

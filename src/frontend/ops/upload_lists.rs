@@ -66,7 +66,7 @@ fn answer(items: Vec<UploadItem>, next: Option<UploadPosition>) -> Reply {
     Reply::Upload(Box::new(UploadReply::Uploads { items, next }))
 }
 
-/// Cuts a page to its limit. Returns where the next page begins, if something was cut.
+/// Cuts a page to its limit. Returns the start of the next page, if something was cut.
 fn cut(items: &mut Vec<UploadItem>, limit: usize) -> Option<UploadPosition> {
     if items.len() <= limit {
         return None;
@@ -121,7 +121,8 @@ fn query(account: &Account, container: &ContainerRecord, list: ListUploads) -> i
     };
     let mut after = None;
     if let Some(marker) = list.after {
-        // With an upload the page before ended inside the group and did not show it.
+        // A marker with an upload says that the previous page ended inside the group and did not
+        // show it.
         let is_shown = list.after_upload.is_none();
         if let Some(group) = group(&blobs, &marker).filter(|_| is_shown) {
             let prefix = RoutingKey::prefix(account.id, container.id, group, collation);

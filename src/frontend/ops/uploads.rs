@@ -115,7 +115,7 @@ pub(crate) async fn stage(
     // The encryption is that of the upload: the container's default scope does not count.
     let account = blob.account;
     let Located { container, blob, mut precondition } = blob.locate(&front.rows).await?;
-    // The bytes of a part without an upload are not received.
+    // The body of a part whose upload is missing is not received.
     let record = find(front, &blob.key, upload).await?;
     scope::fill_of_upload(account, record.blob.under().as_ref(), &mut precondition)?;
     let body_of = &with_checksum(body_of, record.checksum())?;
@@ -163,8 +163,8 @@ fn with_checksum(body: &Upload, kept: Option<UploadChecksum>) -> Result<Upload, 
 }
 
 /// The checksums in the row of a plain part: its MD5, and the one that the request names or the
-/// upload keeps: a completion may name it. A CRC-64/NVME is in each row. Those of encrypted content
-/// would reveal something of the plain text.
+/// upload keeps, because a completion may name it. Each row has a CRC-64/NVME anyway. Checksums of
+/// encrypted content would reveal information about the plain text.
 pub(super) fn checksums(md5: Option<Md5>, named: Option<ChecksumValue>) -> Vec<ContentChecksum> {
     let is_in_row = |named: &ChecksumValue| named.algorithm() == ChecksumAlgorithm::Crc64Nvme;
     let named = named.filter(|named| !is_in_row(named));

@@ -56,7 +56,7 @@ fn is_long(address: &Address) -> bool {
     address.blob.as_ref().is_some_and(|blob| blob.as_str().len() > KEY_BYTES_MAX)
 }
 
-/// The refusal for an object that does not exist: its key may be one that S3 cannot make.
+/// Explains the refusal of a missing object if its key is one that S3 cannot make.
 #[must_use]
 pub fn explain_missing(refusal: Refusal, address: impl FnOnce() -> Option<Address>) -> Refusal {
     let is_missing = refusal.reason == Reason::BlobNotFound;
@@ -71,9 +71,9 @@ pub fn is_s3_host(host: &str, domains: &[String]) -> bool {
     named(host, domains).is_some()
 }
 
-/// Reads host and path. Other hosts than those of [`is_s3_host`] are path-style.
+/// Reads host and path. Hosts that [`is_s3_host`] does not accept are path-style.
 ///
-/// The key is percent-decoded once. `+` is a plus, slashes are as many as there are.
+/// The key is percent-decoded once. `+` is a plus, and no slash is removed.
 ///
 /// # Errors
 /// `InvalidUri` when escapes are broken or the key is not UTF-8.

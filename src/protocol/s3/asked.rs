@@ -28,7 +28,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Takes what it can from a head, well-formed or not.
+    /// Reads as much as possible from a head, well-formed or not.
     pub(super) fn of(head: &Parts, operation: Option<S3Operation>) -> Self {
         let headers = request::headers(head);
         let mode = headers.get("x-amz-checksum-mode");

@@ -70,8 +70,8 @@ pub(super) fn delete(headers: &HeaderMap) -> Result<Precondition, Refusal> {
     Ok(precondition)
 }
 
-/// A header that restricts or protects. To take an empty one for none would do without that what
-/// the client asks for with it.
+/// A header that restricts or protects. If an empty one were ignored, the request would be carried
+/// out without its protection.
 pub(super) fn given<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
     match headers::text(headers, name)? {
         None if headers.contains_key(name) => Err(headers::invalid(name, "")),
@@ -79,7 +79,7 @@ pub(super) fn given<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a
     }
 }
 
-/// A time as conditions of deletions have it: an HTTP date, or ISO 8601.
+/// Parses the time in a condition of a deletion: an HTTP date, or ISO 8601.
 pub(super) fn time(text: &str) -> Option<Timestamp> {
     let http = httpdate::parse_http_date(text).ok();
     let http = http.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
@@ -107,7 +107,7 @@ pub(super) fn write(headers: &HeaderMap) -> Result<Precondition, Refusal> {
     Ok(Precondition { over_archived: true, ..of_names(headers, &NAMES)? })
 }
 
-/// Conditions in headers of these names.
+/// Reads conditions from headers of these names.
 ///
 /// # Errors
 /// `InvalidHeaderValue` for tags beyond ASCII, and for a header without a tag.
@@ -135,7 +135,7 @@ pub(super) fn of_names(
     })
 }
 
-/// A date. One that cannot be read is ignored (RFC 9110, 13.1.3).
+/// Reads a date. A malformed one is ignored (RFC 9110, 13.1.3).
 fn date(headers: &HeaderMap, name: &HeaderName) -> Option<Timestamp> {
     let time = httpdate::parse_http_date(headers.get(name)?.to_str().ok()?.trim()).ok()?;
     Some(Timestamp::from_unix(time.duration_since(std::time::UNIX_EPOCH).ok()?))

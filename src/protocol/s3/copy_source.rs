@@ -57,7 +57,7 @@ pub(super) fn source(all: &HeaderMap) -> Result<NamedSource, Refusal> {
     Ok(NamedSource { path, precondition, range: None })
 }
 
-/// The bytes that the copy of a part wants; `None` for all.
+/// The range that a copy of a part takes; `None` for all bytes.
 ///
 /// # Errors
 /// `InvalidHeaderValue` unless it is `bytes=FIRST-LAST`.

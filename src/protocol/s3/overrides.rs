@@ -27,7 +27,7 @@ pub struct ResponseOverrides {
 /// Reads what the query overrides.
 ///
 /// # Errors
-/// `InvalidInput` for an anonymous caller: only who signs may change headers.
+/// `InvalidInput` for an anonymous caller: only signed requests may change headers.
 pub fn overrides(head: &Parts, is_anonymous: bool) -> Result<ResponseOverrides, Refusal> {
     let is_read = matches!(head.method, Method::GET | Method::HEAD);
     let raw = head.uri.query().filter(|query| is_read && query.contains("response-"));

@@ -77,7 +77,7 @@ fn level(head: &Parts, address: &Address) -> Level {
     }
 }
 
-/// Which operation a request asks for.
+/// Finds the operation of a request.
 ///
 /// # Errors
 /// As [`route`]; `InvalidQueryParameterValue` when the query cannot be decoded.

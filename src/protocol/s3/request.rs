@@ -28,10 +28,10 @@ const OWN: &str = "x-amz-";
 const ALGORITHM: &str = "X-Amz-Algorithm";
 
 /// The headers of a request. A URL that is presigned with version 4 may have headers of S3 in its
-/// query: some clients put them there, because only the query is part of a URL. Those of other
-/// requests are parameters and nothing more: only version 4 signs the whole query. Checksums of a
-/// body do not count: who signs a URL has no body yet, and SDKs sign that of none. Source: S3,
-/// "Authenticating Requests: Using Query Parameters".
+/// query: some clients put them there, because only the query is part of a URL. In other requests
+/// they are only parameters: only version 4 signs the whole query. Checksums of a body are ignored
+/// in a query: the signer of a URL has no body yet, and SDKs sign the checksum of an empty one.
+/// Source: S3, "Authenticating Requests: Using Query Parameters".
 pub(super) fn headers(head: &Parts) -> Cow<'_, HeaderMap> {
     let query = head.uri.query().unwrap_or("");
     // As in `auth::claim`: a request with this parameter uses signature version 4 or is refused.
@@ -50,7 +50,7 @@ pub(super) fn headers(head: &Parts) -> Cow<'_, HeaderMap> {
     Cow::Owned(headers)
 }
 
-/// The decoded parameters of a query. Values are bytes, as those of headers.
+/// The decoded parameters of a query. Values are bytes, like those of headers.
 fn form_urlencoded(query: &str) -> impl Iterator<Item = (String, Vec<u8>)> {
     let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     let decode = |text: &str| percent_decode_str(&text.replace('+', " ")).collect::<Vec<u8>>();
@@ -87,7 +87,7 @@ impl Request<'_> {
     /// The object that the URL names, and its version if the query names one.
     ///
     /// # Errors
-    /// As [`Self::bucket`]; `InvalidQueryParameterValue` for what is no id of a version.
+    /// As [`Self::bucket`]; `InvalidQueryParameterValue` for a value that is not a version id.
     pub(super) fn object(&self) -> Result<BlobPath, Refusal> {
         let blob = self.address.blob.clone().ok_or(Reason::InvalidUri)?;
         Ok(BlobPath { container: self.bucket()?, blob, revision: versions::revision(self.query)? })
@@ -96,7 +96,7 @@ impl Request<'_> {
     /// `partNumber`.
     ///
     /// # Errors
-    /// `InvalidQueryParameterValue` for what is no number of a part.
+    /// `InvalidQueryParameterValue` for a value that is not a part number.
     pub(super) fn part_number(&self) -> Result<PartNumber, Refusal> {
         let text = self.query.get("partNumber")?.unwrap_or_default();
         let number = text.parse().ok().and_then(PartNumber::new);

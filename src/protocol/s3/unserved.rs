@@ -12,7 +12,7 @@ use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::s3::versions;
 use crate::protocol::wire::query;
 
-/// Headers, or what headers begin with, whose meaning is not served.
+/// Headers, or prefixes of headers, that are not served.
 const HEADERS: &[&str] = &[
     "x-amz-bypass-",
     "x-amz-copy-source",
@@ -42,8 +42,8 @@ const PROTECTING: &[S3Operation] = &[
     S3Operation::CreateMultipartUpload,
 ];
 
-/// Headers of the list above that some operations serve: their names, or what they begin with, and
-/// the operations.
+/// Headers of the list above that some operations serve: their names or prefixes, and the
+/// operations.
 const SERVED: &[(&str, &[S3Operation])] = &[
     (
         "x-amz-server-side-encryption-customer-",
@@ -98,7 +98,7 @@ pub(super) fn operation(operation: S3Operation) -> Refusal {
         .message(format!("Blockyard does not serve {}.", operation.name()))
 }
 
-/// Refuses headers whose meaning is not served.
+/// Refuses headers that are not served.
 ///
 /// # Errors
 /// `UnsupportedHeader`.

@@ -44,7 +44,7 @@ pub(super) fn of_id(text: &str) -> Option<Revision> {
 /// The version that a request names; the current object if it names none.
 ///
 /// # Errors
-/// `InvalidQueryParameterValue` for what is no id of a version.
+/// `InvalidQueryParameterValue` for a value that is not a version id.
 pub(super) fn revision(query: &Query) -> Result<Revision, Refusal> {
     match query.get(PARAMETER)? {
         Some(text) => of_id(text).ok_or_else(|| invalid(text)),

@@ -1,5 +1,5 @@
-//! The content of a copy whose source is named: the source's own bytes where source and destination
-//! are under the same key or none, else bytes that are stored once more.
+//! The content of a copy from a named source: the source's own bytes if source and destination are
+//! under the same key or none, else bytes that are stored again.
 
 use crate::frontend::encrypt;
 use crate::frontend::encrypt::Encrypting;
@@ -31,7 +31,7 @@ use crate::types::Crc64;
 use crate::types::CustomerKey;
 use crate::types::Md5;
 
-/// How often a copy begins again when its source is replaced meanwhile.
+/// How often a copy starts over when its source is replaced meanwhile.
 pub(super) const ATTEMPTS_MAX: u32 = 5;
 
 /// The requirements of a copy on its source.
@@ -54,13 +54,13 @@ pub(super) struct CopiedSource {
     pub(super) content: CopiedContent,
     /// Keeps the bytes from being freed until the row is committed.
     pub(super) hold: Hold,
-    /// Their checksum; that of nothing for encrypted content.
+    /// Their checksum; for encrypted content that of an empty body.
     pub(super) crc64: Crc64,
     /// Content-MD5, as the row keeps it.
     pub(super) md5: ContentMd5,
     /// The MD5 that was computed of the bytes, if it was.
     pub(super) plain_md5: Option<Md5>,
-    /// The source of S3's tag; `None` if it is derived.
+    /// The source of S3's ETag; `None` if it is derived.
     pub(super) tag: Option<ContentTag>,
     /// Checksums, as the row keeps them.
     pub(super) checksums: Vec<ContentChecksum>,
@@ -118,7 +118,8 @@ struct Referred {
     hold: Hold,
 }
 
-/// Names the bytes of the source. They are read only for a checksum that the source does not have.
+/// Refers to the bytes of the source. They are read only for a checksum that the source does not
+/// have.
 async fn refer(
     front: &FrontEnd,
     found: &Inside,
@@ -175,7 +176,7 @@ async fn digest(
     checksums.named.ok_or_else(|| Reason::InternalError.into())
 }
 
-/// A body of `len` bytes of which a checksum is wanted.
+/// A body of `len` bytes, for which a checksum is computed.
 pub(super) const fn upload(len: u64, wanted: Option<ChecksumAlgorithm>) -> Upload {
     let checksums = ClaimedChecksums { wanted, claim: ChecksumClaim::None };
     Upload { framing: Framing::Known { len }, md5: None, crc64: None, checksums }

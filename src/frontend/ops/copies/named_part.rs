@@ -1,4 +1,4 @@
-//! Parts of uploads whose bytes are those of a blob that is named.
+//! Parts of uploads with the bytes of a named blob.
 
 use crate::frontend::encrypt::Encrypting;
 use crate::frontend::encrypt::claim::with_encryption_header;
@@ -52,7 +52,7 @@ struct Wanted<'a> {
     kept: Option<ChecksumAlgorithm>,
 }
 
-/// The bytes of a part, and what is known of them.
+/// The bytes of a part, and their checksums.
 struct PartContent {
     content: NewContent,
     /// That of nothing for encrypted content.
@@ -107,8 +107,8 @@ pub(crate) async fn copy_part(
     Ok(with_encryption_header(Reply::NamedCopied(Box::new(facts)), &encryption))
 }
 
-/// Takes the bytes of the source. Begins again when the source is replaced between its look-up and
-/// its mark.
+/// Takes the bytes of the source. Starts over if the source is replaced between its look-up and its
+/// mark.
 async fn take_source(
     front: &FrontEnd,
     requester: Requester<'_>,
@@ -177,8 +177,8 @@ struct Known {
     named: Option<ChecksumValue>,
 }
 
-/// The checksums that the source keeps of the wanted bytes. They are read only when the upload
-/// keeps a checksum that the source does not have.
+/// The checksums of the wanted bytes, from the rows of the source. The bytes are read only if the
+/// upload keeps a checksum that the source does not have.
 async fn known(
     front: &FrontEnd,
     found: &Inside,

@@ -1,6 +1,6 @@
 //! Page blobs as sources of copies. Their written pages become a layer of the destination, which
 //! the commit of the copy names. Zeros are left out, so that a sparse blob stays sparse. Pages that
-//! come under another key are stored again.
+//! get another key are stored again.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -39,8 +39,7 @@ use crate::types::RoutingKey;
 use crate::types::Timestamp;
 use crate::types::content_len;
 
-/// Bytes of a source on another server that are held in memory at a time: as many as one Put Page
-/// has.
+/// Bytes of a source on another server that are in memory at a time, as for one Put Page.
 const BATCH_BYTES: u64 = 4 << 20;
 
 /// Copies the source's pages into a layer of `blob`.
@@ -147,7 +146,7 @@ async fn share(
     Ok(())
 }
 
-/// By storing the `len` bytes under a key, or under none.
+/// Stores the `len` bytes under a key, or under none.
 async fn store(
     layer: &mut Layer<'_>,
     body: &mut RequestBody,
@@ -230,7 +229,7 @@ fn spans(stored: &Stored, start: u64) -> Vec<PageSpan> {
                 span(content_len(len), content)
             })
             .collect(),
-        // Nothing is stored in this form any more.
+        // This form is no longer written.
         NewContent::Encrypted(..) => Vec::new(),
     }
 }
@@ -254,7 +253,7 @@ fn parts(stored: NewContent) -> Vec<Part> {
                 Part { len: location.len.get(), content }
             })
             .collect(),
-        // Content is encrypted once.
+        // Content is not encrypted twice.
         NewContent::Encrypted(..) | NewContent::Authenticated(..) => Vec::new(),
     }
 }

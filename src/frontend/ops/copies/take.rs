@@ -33,15 +33,15 @@ use crate::types::CustomerKey;
 use crate::types::Encryption;
 use crate::types::Md5;
 
-/// The most inline bytes of a block that is put together from several blocks.
+/// The most inline bytes of a block that is joined from several blocks.
 const INLINE_BYTES_MAX: usize = 512;
 
-/// Content that a row will name, and what keeps its bytes until that row is committed.
+/// Content that a row will name, and the hold that keeps its bytes until that row is committed.
 pub(super) struct Taken {
     pub(super) content: CopiedContent,
     /// Of the bytes.
     pub(super) crc64: Crc64,
-    /// The CRC-64 that a row keeps: that of nothing for encrypted content.
+    /// The CRC-64 that a row keeps; for encrypted content that of an empty body.
     pub(super) kept_crc64: Crc64,
     pub(super) md5: Option<Md5>,
     pub(super) hold: Hold,
@@ -86,7 +86,7 @@ pub(super) fn check_len(len: u64, len_max: u64) -> Result<(), Refusal> {
 pub(super) enum Form {
     /// A block: one piece of content.
     Part,
-    /// A blob without blocks, whose MD5 the answer has.
+    /// A blob without blocks. The answer has its MD5.
     Whole,
     /// A blob with the source's blocks.
     Blob,
@@ -167,7 +167,7 @@ pub(super) fn crc64(content: &CopiedContent, whole: Crc64) -> Crc64 {
     }
 }
 
-/// The content as one piece; `None` when parts of it are in rows and parts in extents, or too much
+/// The content as one piece; `None` if it is partly in rows and partly in extents, or if too much
 /// is in rows.
 pub(super) fn flat(content: &CopiedContent) -> Option<NewContent> {
     if let CopiedContent::Whole(content) = content {

@@ -19,13 +19,13 @@ use crate::protocol::wire::head::Head;
 
 /// The complement of the unreserved characters of a URL (RFC 3986, 2.3).
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-/// The longest URL to go on to, bytes.
+/// The longest URL of a redirect, bytes.
 const REDIRECT_BYTES_MAX: usize = 8 * 1024;
 
 /// The options of a form for its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::protocol::s3) struct FormAnswer {
-    /// 200, 201, 204, or 303 when there is a URL to go on to.
+    /// 200, 201, 204, or 303 if the form names a URL for a redirect.
     pub(in crate::protocol::s3) status: u16,
     redirect: Option<String>,
     location: String,
@@ -50,7 +50,7 @@ impl FormAnswer {
         Some(Self { status, redirect, location, bucket, key })
     }
 
-    /// The URL to go on to, with what became of the file in its query.
+    /// The URL of the redirect, with bucket, key and ETag of the object in its query.
     fn onward(&self, redirect: &str, etag: &str) -> String {
         let (url, fragment) = redirect.split_once('#').unwrap_or((redirect, ""));
         let joint = if url.contains('?') { '&' } else { '?' };

@@ -107,7 +107,7 @@ fn lock(mut head: Head, facts: &BlobFacts) -> Head {
     }
 }
 
-/// Metadata, and how much of it no header can hold.
+/// Adds the metadata, and the number of entries that no header can hold.
 fn metadata(mut head: Head, metadata: &Metadata) -> Head {
     let mut missing = 0usize;
     for (name, value) in metadata.iter() {
@@ -122,7 +122,7 @@ fn metadata(mut head: Head, metadata: &Metadata) -> Head {
     if missing > 0 { head.shown("x-amz-missing-meta", missing) } else { head }
 }
 
-/// How the restore of an object stands. A restored object stays restored: its restore has no end
+/// The state of the restore of an object. A restored object stays restored: its restore has no end
 /// date (ADR 0014).
 const fn restore(tier: &TierFacts) -> Option<&'static str> {
     match tier {

@@ -31,7 +31,7 @@ pub(super) fn fixed(FixedDocument { root, content }: FixedDocument) -> String {
     out
 }
 
-/// Whether a bucket keeps versions. One that never did says nothing.
+/// Whether a bucket keeps versions. The document is empty if it never did.
 pub(super) fn versioning(state: Option<Versioning>) -> String {
     let mut out = begin("VersioningConfiguration");
     match state {

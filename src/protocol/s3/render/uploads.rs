@@ -180,7 +180,8 @@ fn upload_list(items: &[UploadItem], next: Option<&UploadPosition>, echo: &S3Ech
     out
 }
 
-/// The number of entries of a page. S3 shows at most as many as it serves.
+/// The number of entries of a page. S3 shows the number that it serves, not a higher one that was
+/// requested.
 fn page_size(query: &Query, name: &str) -> u32 {
     arguments::served(arguments::page_size(query, name).unwrap_or_default())
 }

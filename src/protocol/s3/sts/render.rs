@@ -89,7 +89,7 @@ pub fn render(answer: &Answer, echo: &StsEcho) -> Response<Bytes> {
     out.push_str(&format!("</{name}Result><ResponseMetadata>"));
     escape::element(&mut out, "RequestId", &echo.request_id);
     out.push_str(&format!("</ResponseMetadata></{name}Response>"));
-    // Secrets are in it: nothing on the way may keep it.
+    // The document contains secrets, so caches must not keep it.
     head(200, echo).fixed("cache-control", "no-store").xml(out)
 }
 
