@@ -76,7 +76,7 @@ pub enum ExtentState {
 pub struct ExtentInfo {
     /// The extent.
     pub extent: ExtentId,
-    /// What it is for.
+    /// Its kind.
     pub kind: ExtentKind,
     /// Open or sealed.
     pub state: ExtentState,

@@ -266,7 +266,7 @@ impl Accounts {
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(name.as_str()).cloned()
     }
 
-    /// The account of that name; `None` when there is none.
+    /// The account of that name; `None` if it does not exist.
     ///
     /// # Errors
     /// [`Unread`] when it is in doubt, or is not known and may be in a part of the list that could

@@ -164,7 +164,7 @@ pub(crate) async fn commit_blob<W: WriteRequest<Reply = Written>>(
     changed(commit(rows, write, stored).await, Subject::Blob)
 }
 
-/// What clients see of a change.
+/// The facts of a change that clients see.
 pub(crate) const fn change(written: Written) -> Change {
     let Written { etag, last_modified, version } = written;
     Change { etag, last_modified, version }

@@ -28,17 +28,17 @@ pub struct FrontEndConfig {
     /// Requests answered at a time, shared by the accounts; as many wait for a moment, and more get
     /// 503. Default 4,096.
     pub requests_max: usize,
-    /// Requests a second of one account beyond which it gets 503; a second of them may come at
-    /// once. 0, the default, is no limit.
+    /// Requests a second of one account beyond which it gets 503; a burst may have a second's worth
+    /// of them. 0, the default, is no limit.
     pub account_requests_per_second: u32,
     /// How long a blob takes out of the archive. Default 1 s, where the service takes hours.
     pub rehydration: Duration,
     /// Whether last-access times are written to the blobs' rows and shown. Default no.
     pub last_access: bool,
-    /// How long a day of retention is: after so many of them what was deleted cannot be restored.
-    /// Default 24 hours. Tests shorten it.
+    /// The length of a day of retention. After the retention in days a soft-deleted row cannot be
+    /// restored. Default 24 hours. Tests shorten it.
     pub retention_day: Duration,
-    /// A client that sends nothing of its body for so long is cut off. Default 60 s.
+    /// A client that sends nothing of its body for this long is cut off. Default 60 s.
     pub body_idle: Duration,
     /// Bytes a second of a body that a client sends at least, over the time above; 0 asks for
     /// none. Default 1 KiB.

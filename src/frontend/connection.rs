@@ -57,7 +57,7 @@ const SEND_BUFFER_BYTES: usize = 256 << 10;
 /// Concurrent requests on one HTTP/2 connection.
 const STREAMS_MAX: u32 = 128;
 
-/// What all connections of a listener use.
+/// The state that all connections of a listener use.
 #[derive(Debug)]
 pub(super) struct ListenerContext {
     pub(super) front: Arc<FrontEnd>,
@@ -117,7 +117,7 @@ impl Connection<'_> {
         let opened = tokio::select! {
             biased;
             opened = self.listener.opening.open(stream) => opened?,
-            // There is no request yet, so nobody waits for an answer.
+            // There is no request yet, so no client waits for an answer.
             () = self.listener.stop.cancelled() => None,
             () = self.leave_requested() => None,
         };

@@ -22,7 +22,7 @@ struct Kept {
     source: Option<KeptSource>,
 }
 
-/// What a source in this store was refused with.
+/// The refusal of a source in this store.
 #[derive(Serialize, Deserialize)]
 struct KeptSource {
     reason: String,
@@ -30,7 +30,7 @@ struct KeptSource {
     status: Option<u16>,
 }
 
-/// What a row keeps of the refusal that ended a copy: what its one line says.
+/// Encodes the refusal that ended a copy, for a row.
 pub(crate) fn write(refusal: &Refusal) -> String {
     let kept = Kept {
         reason: refusal.reason.name().to_owned(),
@@ -106,7 +106,7 @@ mod tests {
         }
     }
 
-    /// What Azure shows of a copy with this failure in its row.
+    /// The text that Azure shows of a copy with this failure in its row.
     fn shown(kept: String) -> String {
         let (head, ()) = http::Request::head("/acct/con/b").body(()).unwrap().into_parts();
         let dialects = Dialects::default();

@@ -69,7 +69,7 @@ async fn rules(front: &FrontEnd, arrival: Arrival<'_>) -> Result<Rules, Refusal>
     }
 }
 
-/// The rules of a container; none if there is no such container.
+/// The rules of a container; none if it does not exist.
 async fn of_container(
     front: &FrontEnd,
     account: &Account,

@@ -48,7 +48,7 @@ impl Encrypting {
         Some(Self { key, nonce })
     }
 
-    /// What the row keeps.
+    /// The nonce that the row keeps.
     pub(crate) const fn nonce(&self) -> KeyedNonce {
         self.nonce
     }
@@ -292,7 +292,7 @@ pub(crate) fn zeros(len: u64) -> VecDeque<Bytes> {
 #[derive(Debug)]
 pub(crate) struct Split {
     pub(crate) first: Piece,
-    /// What is left of it, if anything.
+    /// The rest of it, if any.
     pub(crate) rest: Option<Piece>,
 }
 

@@ -116,7 +116,7 @@ pub(crate) fn of_version(
     facts
 }
 
-/// What is shown of something that was softly deleted.
+/// The facts of a soft-deleted row that clients see.
 pub(crate) fn deleted_facts(front: &FrontEnd, deleted: SoftDelete, now: Timestamp) -> DeletedFacts {
     let day = front.rows.retention_day.as_secs().max(1);
     DeletedFacts { since: deleted.since, days_left: deleted.until.since(now).as_secs() / day }

@@ -92,10 +92,10 @@ pub struct FaultRule {
     /// Selects the requests: the same seed selects the same ones by number.
     #[serde(default)]
     pub seed: u64,
-    /// The rule ends after so many faults.
+    /// The number of faults after which the rule ends.
     #[serde(default)]
     pub count: Option<u64>,
-    /// The rule ends after so many seconds.
+    /// The number of seconds after which the rule ends.
     #[serde(default)]
     pub seconds: Option<u32>,
     /// How long `timeout` and `lost` keep the client waiting, at most 10 minutes. Default 0: the

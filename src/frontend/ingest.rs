@@ -172,7 +172,7 @@ struct Receiving<'a> {
     came: u64,
 }
 
-/// What was received of a body.
+/// The received part of a body.
 struct Received {
     pieces: Vec<Bytes>,
     held: Vec<BodyReservation>,

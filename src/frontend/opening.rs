@@ -70,8 +70,8 @@ impl Opening {
         Ok(first.map(|Sniffed { protocol, stream }| Opened { protocol, secure: true, stream }))
     }
 
-    /// Warns the operator, once a minute, that a client expects TLS where there is none. The client
-    /// itself only sees that the connection ends.
+    /// Warns the operator, once a minute, that a client expects TLS on a port without TLS. The
+    /// client itself only sees that the connection ends.
     fn warn_of_tls(&self) {
         let now = self.clock.monotonic();
         let mut last = self.tls_warned_at.lock().unwrap_or_else(PoisonError::into_inner);

@@ -71,7 +71,7 @@ fn rendered(answered: Answered, echo: &Echo<'_>) -> Response<ResponseBody> {
     }
 }
 
-/// What the audit log records of an answer.
+/// The facts of an answer for the audit log.
 fn answer_facts<'a>(arrival: Arrival<'_>, response: &'a Response<ResponseBody>) -> AnswerFacts<'a> {
     let code = arrival.dialect.error_code(response.headers());
     // An answer of unknown length says itself when it has ended.
@@ -90,8 +90,9 @@ fn noting(
     })
 }
 
-/// Whether the client waits for `100 Continue` and gets its answer at once, because it has no body
-/// to send. botocore then misreads the next answer of the connection if that request waits too.
+/// Whether the client waits for `100 Continue` and gets its answer immediately, because it has no
+/// body to send. botocore then misreads the next answer of the connection if that request waits
+/// too.
 fn is_unawaited(head: &http::request::Parts, body: &RequestBody) -> bool {
     head.headers.contains_key(http::header::EXPECT) && body.received() == 0
 }

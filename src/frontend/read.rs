@@ -60,7 +60,7 @@ pub(crate) struct Reading {
     pub(crate) note: ReadNote,
     /// Of a request with a customer-provided key.
     pub(crate) decrypting: Option<Decrypting>,
-    /// What each step takes memory from; `None` for a copy.
+    /// The memory budget of each step; `None` for a copy.
     pub(crate) memory: Option<AnswerMemory>,
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct BlobSource {
     request: Option<CurrentRequest>,
 }
 
-/// What must not change between the look-ups of one read.
+/// The properties that must not change between the look-ups of one read.
 #[derive(Clone, Copy)]
 struct ContentVersion {
     etag: Etag,

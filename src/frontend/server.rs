@@ -30,7 +30,7 @@ const REFUSAL_TIME_MAX: Duration = Duration::from_secs(1);
 /// At most one line about refused connections is logged in this time.
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
-/// What a front end accepts connections on.
+/// The listeners on which a front end accepts connections.
 #[derive(Debug)]
 pub struct Listeners {
     /// Serves every protocol.

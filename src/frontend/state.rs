@@ -1,5 +1,5 @@
-//! What requests need: routes, stores of bytes, budgets, limits, counters. It does not depend on
-//! the code of the requests.
+//! The state that requests use: routes, stores of bytes, budgets, limits, counters. It does not
+//! depend on the code of the requests.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ use crate::types::request::Sampling;
 /// The header of W3C Trace Context.
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// What a front end uses.
+/// The parts of the node that a front end uses.
 #[derive(Debug)]
 pub struct Dependencies {
     /// Routes to partitions.
@@ -145,7 +145,7 @@ impl FrontEnd {
         self.metrics.refused(error);
     }
 
-    /// What is counted of connections.
+    /// The metrics of connections.
     pub(super) const fn connection_metrics(&self) -> &ConnectionMetrics {
         &self.metrics.connections
     }

@@ -76,7 +76,7 @@ impl Invariant {
 pub struct Violation {
     /// The invariant.
     pub invariant: Invariant,
-    /// What was found instead.
+    /// The contradicting state.
     pub found: String,
 }
 

@@ -103,7 +103,7 @@ pub trait Rows: Send + Sync {
         Error::Unavailable(violation.to_string())
     }
 
-    /// Counts work that took as long as examining so many rows, and yields to other tasks if
+    /// Counts work that took as long as examining this many rows, and yields to other tasks if
     /// necessary.
     async fn rest(&self, _rows: usize) {}
 

@@ -16,7 +16,7 @@ use crate::types::Md5;
 pub struct ContentChecksum {
     /// How it is computed.
     pub algorithm: ChecksumAlgorithm,
-    /// What it covers.
+    /// Whether it is of the full object or composite.
     pub kind: ChecksumKind,
     /// The digest, big endian, with the length of the algorithm.
     pub digest: Bytes,

@@ -81,7 +81,7 @@ impl Metadata {
         Self(self.0.into_iter().map(respelled).collect())
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

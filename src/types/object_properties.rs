@@ -1,4 +1,4 @@
-//! What objects of S3 have beyond the properties of Azure's blobs.
+//! The fields of objects of S3 that Azure's blobs do not have.
 
 use serde::{Deserialize, Serialize};
 

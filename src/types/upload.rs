@@ -132,7 +132,7 @@ impl<'de> Deserialize<'de> for PartNumber {
 pub struct UploadChecksum {
     /// How it is computed; not MD5.
     pub algorithm: ChecksumAlgorithm,
-    /// What it covers.
+    /// Whether it is of the full object or composite.
     pub coverage: Coverage,
 }
 

@@ -18,13 +18,13 @@ pub enum S3Error {
     /// `Authorization` cannot be read.
     #[error("malformed Authorization: {detail}")]
     MalformedHeader {
-        /// What is wrong with it.
+        /// A description of the problem.
         detail: String,
     },
     /// The parameters of a presigned URL are missing or cannot be read.
     #[error("malformed query authentication: {detail}")]
     MalformedQuery {
-        /// What is wrong with them.
+        /// A description of the problem.
         detail: String,
     },
     /// A form that is signed lacks a field.
@@ -38,7 +38,7 @@ pub enum S3Error {
     MalformedField {
         /// Its name.
         name: &'static str,
-        /// What is wrong with it.
+        /// A description of the problem.
         detail: String,
     },
     /// A presigned URL of version 2 has not all of its parameters.

@@ -26,7 +26,7 @@ const EXPIRES_MAX: i64 = 604_800;
 /// The longest region, bytes: any is accepted, but the derived key is kept with it.
 const REGION_BYTES_MAX: usize = 64;
 
-/// What a request says of its signature.
+/// The signature of a request.
 #[derive(Clone, Debug)]
 pub(super) struct Claim {
     access_key_id: String,

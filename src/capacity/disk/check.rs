@@ -87,7 +87,7 @@ pub enum Problem {
 pub struct CheckedExtent {
     /// The extent.
     pub extent: ExtentId,
-    /// What it is for.
+    /// Its kind.
     pub kind: ExtentKind,
     /// Whether it is sealed. The next start seals an open extent.
     pub sealed: bool,

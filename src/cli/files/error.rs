@@ -21,7 +21,7 @@ pub enum FilesError {
     Url {
         /// As given, without its query.
         text: String,
-        /// What is wrong.
+        /// A description of the problem.
         why: &'static str,
     },
     /// A scheme that is not known.

@@ -52,7 +52,7 @@ impl Scopes {
         Self(Some(Arc::new(opened.collect())))
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_none()

@@ -1,4 +1,4 @@
-//! What is not known of the list of accounts.
+//! The parts of the list of accounts that could not be read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,7 +24,7 @@ pub struct Unread {
     pub in_doubt: bool,
 }
 
-/// What is not known of the list of accounts.
+/// The parts of the list of accounts that could not be read.
 #[derive(Debug, Default)]
 pub(super) struct Unknown {
     /// The parts that are not read yet.

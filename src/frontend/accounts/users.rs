@@ -32,7 +32,7 @@ pub struct User {
 /// An access key of a user.
 #[derive(Clone, Debug)]
 pub struct UserKey {
-    /// Whose it is.
+    /// The user that has it.
     pub user: Arc<User>,
     /// Its secret.
     pub secrets: S3Secrets,

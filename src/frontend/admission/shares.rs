@@ -36,7 +36,7 @@ struct State<K> {
     room: usize,
 }
 
-/// What one account holds, and when it came last by the monotonic clock.
+/// The amount that one account holds, and the monotonic time of its last request.
 #[derive(Debug, Default)]
 struct Use {
     taken: u64,
@@ -72,7 +72,7 @@ pub(crate) struct Usage {
     pub(crate) own: u64,
 }
 
-/// What is counted for another account from now on.
+/// An amount that is counted for another account from now on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer<K> {
     pub(crate) from: K,
@@ -164,7 +164,7 @@ impl<K: Copy + Eq + Hash> Shares<K> {
         Usage { all: state.taken, own: state.of.get(&account).map_or(0, |own| own.taken) }
     }
 
-    /// What an account holds.
+    /// The amount that an account holds.
     #[cfg(test)]
     pub(crate) fn of(&self, account: K) -> u64 {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -23,7 +23,7 @@ impl AnswerMemory {
         Self { budget: Arc::clone(budget), holding: Arc::new(MemoryUse::new(payer, budget.id())) }
     }
 
-    /// What the answer holds.
+    /// The memory that the answer holds.
     pub(crate) const fn holding(&self) -> &Arc<MemoryUse> {
         &self.holding
     }

@@ -81,7 +81,7 @@ impl CutOffReason {
     }
 }
 
-/// What an answer holds that others may need.
+/// The resources of an answer that others may need.
 #[derive(Debug, Default)]
 struct Holds {
     /// Its place among the requests in progress.
@@ -90,7 +90,7 @@ struct Holds {
     memory: Vec<Weak<MemoryUse>>,
 }
 
-/// What an upload holds that others may need.
+/// The resources of an upload that others may need.
 #[derive(Debug)]
 pub(crate) struct UploadResources {
     /// The account for which it has a place among the requests.
@@ -130,7 +130,7 @@ pub(crate) struct Flow {
     quota: Mark,
     /// The last progress of note.
     note: Mark,
-    /// What it holds that others may need.
+    /// The resources of this answer that others may need.
     holds: Mutex<Holds>,
     /// The same of an upload.
     upload: Option<UploadResources>,
@@ -221,7 +221,7 @@ impl Flow {
             .collect()
     }
 
-    /// What it holds, if it is an upload.
+    /// Its resources, if it is an upload.
     pub(crate) const fn upload(&self) -> Option<&UploadResources> {
         self.upload.as_ref()
     }

@@ -104,7 +104,7 @@ pub struct RequestBody {
     ended: bool,
     /// The longest wait for a piece of a body, unless a client is watched.
     idle: Duration,
-    /// What watches it while its next piece is awaited.
+    /// The register that watches it while its next piece is awaited.
     uploads: Option<Arc<Flows>>,
     /// Set when its next piece is first awaited.
     watch: Option<Watch>,

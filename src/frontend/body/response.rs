@@ -59,7 +59,7 @@ struct StreamFlow {
     offered: u64,
 }
 
-/// What a body holds until it is sent, and what observes its sending.
+/// The resources that a body holds until it is sent, and the observers of its sending.
 #[derive(Default)]
 struct Sending {
     /// The request's admission.

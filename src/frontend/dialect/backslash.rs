@@ -25,8 +25,8 @@ use crate::types::BlobKey;
 use crate::types::BlobName;
 use crate::types::Revision;
 
-/// Who sends a request whose URL has a backslash, and the address with the name as it was sent, if
-/// that blob is meant.
+/// Identifies the sender of a request whose URL has a backslash. Also returns the address with the
+/// name as it was sent, if that blob is meant.
 ///
 /// # Errors
 /// Why the signature or token is refused, and the index's.
@@ -55,7 +55,7 @@ pub(super) async fn identify_with_backslash(
     Ok((caller, meant.then_some(address)))
 }
 
-/// Whether the sender was identified for more than the name with slashes.
+/// Whether the caller may access other names than the one with slashes.
 const fn may_mean_another(caller: &Caller) -> bool {
     match caller {
         Caller::Key | Caller::Principal(_) | Caller::User(_) => true,

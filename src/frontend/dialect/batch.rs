@@ -44,7 +44,7 @@ struct Ready<'a> {
     id: Option<String>,
     head: Parts,
     echo: Echo<'a>,
-    /// What it is about.
+    /// The account, container and blob that it names.
     address: Option<Address>,
     /// Its line of the audit log.
     draft: Option<Box<Draft>>,

@@ -104,8 +104,8 @@ thread_local! {
     static KNOWN: RefCell<VecDeque<Known>> = const { RefCell::new(VecDeque::new()) };
 }
 
-/// What an answer needs so that hyper spells the names of this metadata as they are; `None` if all
-/// of them are in lower case.
+/// The extensions with which hyper keeps the case of the names of this metadata; `None` if all of
+/// them are in lower case.
 #[must_use]
 pub fn spelling(metadata: &Metadata) -> Option<Extensions> {
     if metadata.iter().all(|(name, _)| !name.bytes().any(|byte| byte.is_ascii_uppercase())) {

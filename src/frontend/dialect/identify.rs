@@ -31,7 +31,7 @@ use crate::protocol::model::Refusal;
 use crate::types::ContainerName;
 use crate::types::Peer;
 
-/// Who sends a request.
+/// Identifies the sender of a request.
 ///
 /// # Errors
 /// Why its signature or token is refused.

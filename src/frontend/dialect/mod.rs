@@ -68,7 +68,7 @@ pub(in crate::frontend) use s3::sts::serve as answer_token_call;
 pub struct Dialects {
     /// How host names name accounts in Azure's dialect.
     pub addressing: Addressing,
-    /// What S3 needs to know.
+    /// The settings of S3.
     pub s3: S3Settings,
     /// The dialect of a test. A release has none (ADR 0031).
     #[cfg(debug_assertions)]

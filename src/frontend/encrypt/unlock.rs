@@ -26,7 +26,7 @@ use crate::protocol::model::operation::RequestEncryption;
 use crate::types::AccountName;
 use crate::types::Encryption;
 
-/// What can decrypt a blob that is about to be looked up.
+/// The means to decrypt a blob that is about to be looked up.
 pub(crate) enum Unlocking {
     /// Nothing: no key came with the request, and the account has no scopes with keys.
     Nothing,

@@ -10,9 +10,10 @@ const REFUSALS_MAX: usize = 256;
 const PEER_REFUSALS_MAX: usize = 64;
 /// The most connections beyond those served that must close and have not closed yet.
 const LEAVING_MAX: usize = 256;
-/// One in so many connections is reserved for peers with an authenticated request.
+/// The divisor of the connections that gives the number reserved for peers with an authenticated
+/// request.
 const RESERVED_SHARE: usize = 8;
-/// One peer may have one in so many connections, unless a number is configured.
+/// The divisor of the connections that gives the limit of one peer, unless a number is configured.
 const PEER_SHARE: usize = 4;
 
 /// Limits of connections.

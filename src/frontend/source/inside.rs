@@ -66,7 +66,7 @@ pub(crate) struct Inside {
     decrypting: Option<Decrypting>,
     /// The Content-MD5 of a blob under a scope with a key.
     scoped_md5: Option<ContentMd5>,
-    /// What the request says of its encryption.
+    /// The encryption that the request names for it.
     encryption: EncryptionClaim,
     /// Whether it is in the archive tier. Its look-up permits that then.
     over_archived: bool,
@@ -101,7 +101,7 @@ pub(crate) enum SharedContent {
 /// Pages that the source's rows have marked as shared.
 #[derive(Debug)]
 pub(crate) struct SharedPart {
-    /// What is written, and where the next part begins.
+    /// The written spans, and the start of the next part.
     pub(crate) part: SharedPages,
     /// Held until the commit that names it was answered.
     pub(crate) note: CopyNote,
@@ -221,7 +221,7 @@ async fn look_up(
 }
 
 impl Inside {
-    /// What is known of it.
+    /// The facts of the source.
     pub(crate) fn facts(&self) -> Facts {
         let record = &self.view.record;
         // Checksums of content under a key are encrypted.

@@ -202,7 +202,7 @@ mod tests {
     const IDLE: Duration = Duration::from_secs(30);
     const ACCOUNT: AccountId = AccountId::new(9);
 
-    /// What comes of an answer of which the source sends `piece` bytes every second.
+    /// Reads an answer of which the source sends `piece` bytes every second.
     async fn read(outside: &Outside, piece: usize) -> Result<u64, Refusal> {
         let env = testing::env();
         let (near, mut far) = tokio::io::duplex(1 << 20);

@@ -46,7 +46,7 @@ struct Exporter {
     ended: mpsc::Receiver<Ended>,
     metrics: Metrics,
     env: Env,
-    /// What the collector answered to the last batch.
+    /// The answer of the collector to the last batch.
     answer: LastAnswer,
     /// Whether the last batch was taken. A change is logged.
     works: bool,

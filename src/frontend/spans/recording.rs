@@ -123,7 +123,7 @@ impl Spans {
             waits,
             arrived,
             begun: at,
-            // What is known if the client leaves before the answer.
+            // The facts if the client disconnects before the answer.
             facts: Facts { operation: "Unanswered", method, scheme, ..Facts::default() },
             sampling,
             known: false,

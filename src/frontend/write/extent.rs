@@ -48,7 +48,7 @@ impl From<NotStored> for Refusal {
     }
 }
 
-/// What every writer of the pool uses.
+/// The state that all writers of the pool share.
 #[derive(Debug)]
 pub(super) struct WriterContext {
     pub(super) capacity: Arc<dyn Capacity>,

@@ -30,7 +30,7 @@ pub(super) const QUEUE_BODIES_MAX: usize = 8192;
 /// About the most payload bytes of one append.
 const BATCH_BYTES_MAX: usize = 4 << 20;
 
-/// The bytes are freed when this is dropped, also when nobody receives it.
+/// The bytes are freed when this is dropped, also if it is never received.
 type Answer = Result<Stored, NotStored>;
 
 /// A queued body; empty once its append began or its client disconnected.

@@ -28,7 +28,7 @@ pub struct Stored {
     nonce: Option<KeyedNonce>,
 }
 
-/// What frees abandoned bytes in extents.
+/// The means to free abandoned bytes in extents.
 #[derive(Debug)]
 struct Freeing {
     capacity: Arc<dyn Capacity>,

@@ -60,7 +60,7 @@ pub struct ReadBlob {
     pub key: BlobKey,
     /// Which of its states.
     pub revision: Revision,
-    /// What must hold.
+    /// The precondition.
     pub guard: Guard,
     /// Which bytes are wanted; `None` for all. A range past the end answers
     /// `InvalidRange`.
@@ -248,7 +248,7 @@ pub enum Read {
         /// Blobs at most.
         limit: usize,
     },
-    /// What rows from a position on refer to, each location of a blob as of one instant.
+    /// The locations that rows from a position on name, for each blob as of one instant.
     References(ListReferences),
 }
 

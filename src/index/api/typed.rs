@@ -122,7 +122,7 @@ pub trait ReadRequest: Into<Read> + Clone + Send {
 
 /// A change of one partition's rows.
 pub trait WriteRequest: Into<Write> + Send {
-    /// What it answers.
+    /// The answer.
     type Reply: Send;
 
     /// The answer that a partition gave; `None` if it belongs to another change.
@@ -153,7 +153,7 @@ pub struct ReadBlockList {
     pub key: BlobKey,
     /// Which of its states.
     pub revision: Revision,
-    /// What must hold.
+    /// The precondition.
     pub guard: Guard,
 }
 

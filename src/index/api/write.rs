@@ -204,8 +204,8 @@ pub enum Write {
         /// pages comes alone: forgetting it may take long, and only then goes ahead of its turn.
         keys: Vec<Bytes>,
     },
-    /// Commits a change of nothing: what was written before and answered `Error::Unavailable` is
-    /// decided by it.
+    /// Commits an empty change. It decides the outcome of earlier writes that were answered with
+    /// `Error::Unavailable`.
     Prove,
     /// Makes an account with all that it has; answers [`WriteReply::Account`].
     SetUpAccount(SetUpAccount),
@@ -435,9 +435,9 @@ pub enum WriteReply {
     Closed(Box<ContainerRecord>),
     /// A lease was acted on.
     Leased(Leased),
-    /// What [`Write::Share`] marked.
+    /// The content that [`Write::Share`] marked.
     Shared(Box<SharedBlob>),
-    /// What [`Write::SharePages`] marked.
+    /// The pages that [`Write::SharePages`] marked.
     SharedPages(SharedPages),
     /// The layer that was filled.
     Layer(u64),
@@ -451,7 +451,7 @@ pub enum WriteReply {
     Appended(AppendedBlock),
     /// A snapshot was taken.
     Snapshotted(Snapshotted),
-    /// What was softly deleted was restored.
+    /// Soft-deleted rows were restored.
     Undeleted {
         /// Whether more can be restored.
         has_more: bool,

@@ -1,4 +1,4 @@
-//! What a change of a container or blob answers.
+//! The result of a change of a container or blob.
 
 use serde::Deserialize;
 use serde::Serialize;
@@ -26,7 +26,7 @@ impl Written {
     }
 }
 
-/// What a deletion of a blob answers.
+/// The result of a deletion of a blob.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deleted {
     /// The delete marker that was put, or the version that was removed; `None` where versions are

@@ -40,10 +40,11 @@ use crate::types::ContainerName;
 use crate::types::Protection;
 use crate::types::Timestamp;
 
-/// How long a closing is honoured. Who has seen the same one for so long opens the container again.
+/// The longest time for which a container stays closed. A request that has seen the same closing
+/// for this long opens the container again.
 const CLOSED_MAX: Duration = Duration::from_secs(10);
-/// How long a deletion may take from the closing to its last write. It is shorter, so that nobody
-/// opens a container that will be deleted.
+/// How long a deletion may take from the closing to its last write. It is shorter, so that no
+/// request opens a container that will be deleted.
 const DELETION_MAX: Duration = Duration::from_secs(8);
 /// How long a write or a deletion waits for other deletions.
 const PATIENCE: Duration = Duration::from_secs(25);
@@ -75,7 +76,7 @@ pub struct Entered {
     pub protection: Protection,
 }
 
-/// What writes into containers and deletions of empty ones use.
+/// Commits writes into containers, and deletes empty containers.
 #[derive(Clone, Debug)]
 pub struct Containers {
     /// Routes to partitions.
@@ -92,7 +93,7 @@ pub struct Containers {
 #[derive(Clone, Copy)]
 struct Look {
     account: AccountId,
-    /// What of the history of blobs counts.
+    /// The parts of the blobs' history that make a container non-empty.
     counts: History,
     /// When it is given up.
     until: Duration,
@@ -148,7 +149,7 @@ impl Containers {
         delete: DeleteContainer,
         counts: History,
     ) -> Result<(), Error> {
-        // Most containers that are not empty are found here, and nobody waits.
+        // Most non-empty containers are found here, before any request waits.
         let record = self.read(delete.account, &delete.name).await?;
         let look =
             Look { account: delete.account, counts, until: self.clock.monotonic() + LOOK_MAX };

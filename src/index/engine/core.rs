@@ -324,7 +324,7 @@ impl Core {
         }
     }
 
-    /// Whether the log has so many extents that the partition should be flushed.
+    /// Whether the log has too many extents, so that the partition should be flushed.
     pub(crate) fn has_long_log(&self) -> bool {
         self.log_extents() > LOG_EXTENTS_MAX
     }

@@ -28,7 +28,7 @@ pub(crate) struct Pace {
     seen: AtomicUsize,
     /// Rows examined since the task last yielded.
     turn: AtomicUsize,
-    /// After so many rows nothing more is read.
+    /// The number of rows after which reading stops.
     limit: Option<usize>,
 }
 

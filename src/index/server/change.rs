@@ -30,7 +30,7 @@ pub use error::ChangeError;
 /// transaction is bounded.
 pub const CHILDREN_MAX: usize = 16;
 
-/// What a change of the partition map did.
+/// The result of a change of the partition map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {
     /// The new partitions in key order.

@@ -38,7 +38,7 @@ impl Addressing {
     }
 }
 
-/// What the URL spells, before names are checked.
+/// The parts of a URL, before names are checked.
 struct Split<'a> {
     account: &'a str,
     endpoint: String,

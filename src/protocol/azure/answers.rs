@@ -1,4 +1,4 @@
-//! What a client reads from answers of the service: lists, tags, refusals.
+//! Parses answers of the service for clients: lists, tags, refusals.
 //!
 //! Sources: "List Containers", "List Blobs", "Get Block List", "Get Blob Tags", "Status and error
 //! codes".
@@ -58,7 +58,7 @@ pub struct ListedBlob {
 pub enum Listed {
     /// A blob.
     Blob(ListedBlob),
-    /// What names begin with up to the delimiter.
+    /// The common prefix of names, up to the delimiter.
     Folder(String),
 }
 
@@ -76,7 +76,7 @@ pub struct StagedBlock {
 pub struct ErrorText {
     /// Its code.
     pub code: String,
-    /// What it says to people, the first line of it.
+    /// The first line of its message.
     pub message: String,
 }
 

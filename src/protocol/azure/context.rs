@@ -1,4 +1,4 @@
-//! What every answer echoes.
+//! The request headers that every answer echoes.
 
 use std::fmt;
 
@@ -23,8 +23,8 @@ pub struct ServiceVersion {
 }
 
 impl ServiceVersion {
-    /// What a request without `x-ms-version` is served at: the newest, so that plain clients meet
-    /// no old limit.
+    /// The version of a request without `x-ms-version`: the newest, so that plain clients meet no
+    /// old limits.
     pub const DEFAULT: Self = Self::new(2026, 10, 6);
 
     /// A version by its parts.
@@ -90,7 +90,7 @@ impl Context {
         Ok(Self { version, client_request_id })
     }
 
-    /// What can be echoed of a head that may be malformed.
+    /// Reads the echoed headers from a head that may be malformed.
     pub(super) fn lenient(head: &Parts) -> Self {
         let version = head.headers.get(&names::VERSION).and_then(|v| v.to_str().ok());
         Self {

@@ -348,7 +348,7 @@ pub(super) fn no_body(all: &HeaderMap) -> Result<(), Refusal> {
 }
 
 /// Properties and metadata of a blob, or of any file, by the headers of an answer that brings it.
-/// What cannot be read is left out: it was not the client who sent it.
+/// Malformed headers are left out: the client did not send them.
 #[must_use]
 pub fn read_blob_headers(all: &HeaderMap) -> (BlobProperties, Metadata) {
     let text = |name: &str| headers::text(all, name).ok().flatten().map(str::to_owned);

@@ -1,4 +1,4 @@
-//! What an answer repeats of its request.
+//! The parts of a request that its answer repeats.
 
 use http::HeaderValue;
 use http::request::Parts;
@@ -14,7 +14,7 @@ use crate::protocol::model::operation::ListBlobs;
 use crate::protocol::model::operation::ListContainers;
 use crate::types::Timestamp;
 
-/// What an answer repeats of its request.
+/// The parts of a request that its answer repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestEcho {
     pub(super) version: ServiceVersion,

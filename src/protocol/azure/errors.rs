@@ -224,7 +224,7 @@ const fn words(hint: Hint) -> (&'static str, Option<&'static str>) {
 pub fn message(refusal: &Refusal) -> &str {
     let hint = refusal.hint.map(|hint| words(hint).0);
     match refusal.hint {
-        // What the source said is a detail.
+        // The answer of the source is a detail.
         Some(Hint::SourceOfPart) => words(Hint::SourceOfPart).0,
         Some(
             Hint::OtherScope | Hint::SourceTooLongToWait | Hint::LongForMd5 | Hint::LongForCrc64,

@@ -21,7 +21,7 @@ use crate::types::Retention;
 use crate::types::RetentionMode;
 use crate::types::Timestamp;
 
-/// What headers of a policy begin with. There are two of them.
+/// The prefix of the two headers of a policy.
 pub(super) const POLICY: &str = "x-ms-immutability-policy-";
 const UNTIL: &str = "x-ms-immutability-policy-until-date";
 const MODE: &str = "x-ms-immutability-policy-mode";
@@ -56,7 +56,8 @@ pub(super) fn with(all: &HeaderMap, precondition: Precondition) -> Result<Precon
     Ok(Precondition { lock: LockClaim { retention, legal_hold, bypass: false }, ..precondition })
 }
 
-/// Set Blob Immutability Policy. Who may set a policy may shorten one that is not locked.
+/// Set Blob Immutability Policy. Permission to set a policy includes permission to shorten one that
+/// is not locked.
 ///
 /// # Errors
 /// `MissingRequiredHeader`, `InvalidHeaderValue`; those of the conditions.

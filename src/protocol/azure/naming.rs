@@ -18,7 +18,7 @@ use crate::types::NameError;
 /// Parts of a blob name between slashes.
 const SEGMENTS_MAX: usize = 254;
 
-/// What is wrong with a name.
+/// The refusal of a malformed name.
 pub(super) fn refused(error: NameError) -> Refusal {
     match error {
         NameError::Length => Refusal::new(Reason::OutOfRangeInput).detail(

@@ -138,7 +138,7 @@ fn sequence_bounds(all: &HeaderMap) -> Result<SequenceBounds, Refusal> {
     })
 }
 
-/// What Put Blob is to make of a page blob.
+/// The new page blob that Put Blob requests.
 pub(super) fn kind(all: &HeaderMap) -> Result<NewKind, Refusal> {
     let len = len(all)?.ok_or_else(|| {
         Refusal::new(Reason::MissingRequiredHeader)

@@ -348,7 +348,7 @@ fn error_head(refusal: &Refusal, echo: &RequestEcho) -> Head {
     head
 }
 
-/// What clients sent may hold what XML cannot.
+/// Removes characters that XML cannot contain: clients may have sent them.
 fn fitting(text: &str) -> String {
     text.chars().filter(|&c| escape::fits_xml(c)).collect()
 }

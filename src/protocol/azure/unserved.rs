@@ -1,5 +1,5 @@
-//! What is not served yet and may not be ignored: it would change conditions, encryption or
-//! placement.
+//! Headers and parameters that are not served yet but must not be ignored, because they would
+//! change conditions, encryption or placement.
 
 use http::HeaderMap;
 use http::Method;

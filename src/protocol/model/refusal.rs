@@ -26,7 +26,7 @@ pub struct Refusal {
     pub cause: Option<Cause>,
 }
 
-/// What a copy source was refused with, when the source is in this store.
+/// The refusal of a copy source in this store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceRefusal {
     /// Why.
@@ -35,7 +35,7 @@ pub struct SourceRefusal {
     pub status: Option<u16>,
 }
 
-/// What is wrong beyond the reason, where what to do next differs between dialects.
+/// A detail beyond the reason, if the advice to the client differs between dialects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// The signature names the encryption scope of its writes; the request brings another one, or a
@@ -51,7 +51,7 @@ pub enum Hint {
     LongForCrc64,
 }
 
-/// What a detail of a refusal is about. Each dialect decides how it is shown, or that it is not.
+/// The subject of a refusal's detail. Each dialect decides whether and how it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Why the request could not be authenticated.
@@ -76,7 +76,7 @@ pub enum Detail {
     ParameterName,
     /// Its value.
     ParameterValue,
-    /// What is wrong with it.
+    /// A description of the problem.
     Explanation,
     /// CRC-64 of the content that arrived, base64.
     ComputedCrc64,
@@ -96,7 +96,7 @@ pub enum Detail {
     RetryAfter,
     /// How to authenticate (RFC 9110, WWW-Authenticate).
     Challenge,
-    /// What the server would have signed, for a signature that does not match.
+    /// The string to sign of the server, for a signature that does not match.
     StringToSign,
     /// The form of the request that the string to sign has the hash of.
     CanonicalRequest,

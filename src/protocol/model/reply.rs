@@ -58,7 +58,7 @@ pub struct UserDelegationKey {
     pub value: String,
 }
 
-/// What an operation on a setting of a container answers.
+/// The reply to an operation on a setting of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingReply {
     /// The setting.
@@ -73,7 +73,8 @@ pub enum SettingReply {
     Changed,
 }
 
-/// Who may read a container or blob without a role in the account: of a container, list it.
+/// The grants of an access control list: who may list a container, or read a blob, without a role
+/// in the account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
     /// Canonical id of the user that owns it; `None` for the account's root.
@@ -84,7 +85,7 @@ pub struct Grants {
     pub authenticated: bool,
 }
 
-/// What protects a version: the part that was asked for.
+/// The requested part of a version's protection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlobLock {
     /// Its retention.
@@ -93,7 +94,7 @@ pub enum BlobLock {
     LegalHold(bool),
 }
 
-/// What a lease action came to.
+/// The outcome of a lease action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseOutcome {
     /// Taken, under this id.
@@ -135,7 +136,7 @@ pub struct BlobPart {
     pub checksums: Vec<ContentChecksum>,
 }
 
-/// What became of the blobs of one request.
+/// The outcomes of the deletions of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobsDeleted {
     /// The blobs, in the order of the request.
@@ -144,18 +145,18 @@ pub struct BlobsDeleted {
     pub quiet: bool,
 }
 
-/// What became of one of several blobs.
+/// The outcome of one of several deletions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobDeleted {
     /// The name, as the request has it.
     pub name: String,
     /// The version that the request names, in the words of the request.
     pub version: Option<String>,
-    /// What was deleted, or why nothing was.
+    /// The deletion, or its refusal.
     pub outcome: Result<Deletion, Refusal>,
 }
 
-/// What Delete Blob did.
+/// The effect of Delete Blob.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deletion {
     /// The delete marker that was put, or the version that was removed; `None` where versions are
@@ -205,7 +206,7 @@ pub struct PageItem {
     pub cleared: bool,
 }
 
-/// What the service did. A body of [`Reply::Blob`] is streamed beside it.
+/// The reply of an operation. The body of [`Reply::Blob`] is streamed beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// Get User Delegation Key.
@@ -247,10 +248,9 @@ pub enum Reply {
     ContainerChanged(Change),
     /// A setting of a container.
     Setting(SettingReply),
-    /// Who may use a container or blob without a role in the account; `None` when that was
-    /// replaced.
+    /// The grants of a container or blob; `None` after they were replaced.
     Grants(Option<Grants>),
-    /// What protects a version.
+    /// The legal hold or retention of a version.
     Lock(BlobLock),
     /// The retention of a version, which was replaced.
     RetentionSet(Option<Retention>),
@@ -361,7 +361,7 @@ pub enum Reply {
     Leased {
         /// Tag and time, which a lease leaves alone.
         change: Change,
-        /// What came of it.
+        /// The outcome.
         outcome: LeaseOutcome,
     },
     /// Get Blob Tags.
@@ -401,7 +401,7 @@ pub enum Reply {
     BlobDeleted(Deletion),
     /// Several blobs were deleted, or refused.
     BlobsDeleted(BlobsDeleted),
-    /// What is known of a blob.
+    /// The attributes of a blob.
     BlobAttributes {
         /// The blob.
         facts: Box<BlobFacts>,

@@ -115,7 +115,7 @@ impl SignedBody {
         }
     }
 
-    /// What followed the content, once the body has ended: names in lower case, and values.
+    /// The trailers behind the content, once the body has ended: names in lower case, and values.
     #[must_use]
     pub fn trailers(&self) -> &[(String, String)] {
         match &self.0 {

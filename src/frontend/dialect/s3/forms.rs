@@ -49,7 +49,7 @@ pub(in crate::frontend) async fn read(
     Err(reader.ended())
 }
 
-/// What a form says of who signed it.
+/// The fields of a form about its signature.
 pub(super) fn signed(form: &PostForm) -> SignedForm<'_> {
     SignedForm {
         policy: form.get("policy"),

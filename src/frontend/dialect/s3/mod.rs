@@ -42,7 +42,7 @@ pub struct S3Settings {
     /// Domains `D` for which `s3.D`, `BUCKET.s3.D`, `s3.ACCOUNT.D` and `BUCKET.s3.ACCOUNT.D` are
     /// hosts of S3; lower case, no port.
     pub domains: Vec<String>,
-    /// Whose buckets a request means that is not signed and whose host names no account.
+    /// The account of unsigned requests whose host names no account.
     pub account: Option<AccountName>,
     /// The location of buckets that were made without one.
     pub region: String,
@@ -95,7 +95,7 @@ impl S3Settings {
             && named().is_some_and(|named| named.bucket.is_some() && named.key.is_none())
     }
 
-    /// What the URL names.
+    /// The account, bucket and key that the URL names.
     ///
     /// # Errors
     /// `InvalidInput` for a request of Azure Blob; those of [`s3::address::address`];

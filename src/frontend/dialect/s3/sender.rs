@@ -1,4 +1,5 @@
-//! Who sends an S3 request: the root of an account, a user of it, or the holder of temporary keys.
+//! The sender of an S3 request: the root of an account, a user of it, or the holder of temporary
+//! keys.
 
 use std::sync::Arc;
 
@@ -36,13 +37,13 @@ pub(super) struct Sender {
 pub(super) struct KeyHolder {
     /// The account.
     pub(super) account: Arc<Account>,
-    /// Who it is in the account.
+    /// The holder of the key.
     pub(super) holder: Holder,
     /// The secret that proves it.
     pub(super) secrets: S3Secrets,
 }
 
-/// Who holds an access key.
+/// The holder of an access key.
 pub(super) enum Holder {
     /// The root of the account.
     Root,
@@ -52,7 +53,7 @@ pub(super) enum Holder {
     Session(Box<(Session, UserCaller)>),
 }
 
-/// Who sends a request.
+/// Identifies the sender of a request.
 ///
 /// # Errors
 /// Why the signature is refused.

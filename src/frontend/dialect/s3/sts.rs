@@ -184,7 +184,7 @@ impl TokenCall<'_> {
         Ok(())
     }
 
-    /// Who signs a call.
+    /// Identifies the signer of a call.
     fn signer(self, body: &[u8]) -> Result<KeyHolder, Refusal> {
         let head = self.arrival.head;
         let refused = |error| refusals::from_s3(&error);
@@ -368,7 +368,7 @@ fn check_number(role: &RoleCall, account: &Account) -> Result<(), StsError> {
     }
 }
 
-/// What a session token says of a principal: of its groups those that have a role now.
+/// The principal, as a session token names it: of its groups only those that have a role now.
 fn holder_of(principal: &Principal, account: &Account) -> SessionHolder {
     let has_role = |group: &&String| {
         account
@@ -405,7 +405,7 @@ fn named(holder: &Holder) -> audit_log::Principal {
     }
 }
 
-/// Who signs a call, as the answer shows it.
+/// The identity of the signer, as the answer shows it.
 fn identity(signer: &KeyHolder) -> Identity {
     let account = &signer.account;
     let number = account.number.clone();

@@ -14,7 +14,7 @@ use crate::index::map::PartitionDescriptor;
 use crate::index::rows::Family;
 use crate::types::ExtentId;
 
-/// Ids that are recorded for a partition at once. A flush takes one for each family that has rows,
+/// Ids that are recorded for a partition together. A flush takes one for each family that has rows,
 /// and one for the log.
 pub(crate) const RESERVE: usize = 16;
 /// Ids that a roll, a compaction and a change of the map may take between a reservation and its

@@ -24,7 +24,7 @@ const FRAME: usize = 256;
 /// Bytes of a frame that are not payload.
 const HEAD: u64 = 16;
 
-/// What goes wrong.
+/// An injected fault.
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
     /// The call fails and did nothing.

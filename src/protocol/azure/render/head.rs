@@ -31,7 +31,7 @@ const BOTH_SINCE: ServiceVersion = ServiceVersion::new(2026, 10, 6);
 /// From this version on Get Blob shows the access tier.
 const TIER_SINCE: ServiceVersion = ServiceVersion::new(2026, 10, 6);
 
-/// What every answer carries.
+/// Begins a head with the headers of every answer.
 pub(super) fn begin(status: u16, echo: &RequestEcho) -> Head {
     let head = Head::new(status)
         .fixed("server", concat!("Blockyard/", env!("CARGO_PKG_VERSION")))

@@ -1,11 +1,11 @@
-//! What a request asks for, as far as its head says.
+//! The operation of a request, as far as its head determines it.
 
 use crate::protocol::model::Refusal;
 use crate::protocol::model::checksum::BodyChecksum;
 use crate::protocol::model::operation::Operation;
 use crate::protocol::model::operation::Upload;
 
-/// What a dialect reads in the head of a request.
+/// The result of parsing the head of a request.
 #[derive(Clone, Debug)]
 pub enum Parsed {
     /// All of the operation.
