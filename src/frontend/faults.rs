@@ -223,13 +223,17 @@ impl Faults {
         let (in_force, struck) = (Gauge::default(), Family::<KindLabels, Counter>::default());
         registry.register(
             "fault_rules",
-            "Rules of the fault dial in force; 0 unless somebody tests their code",
+            "Rules of the fault dial in force; 0 except during tests",
             in_force.clone(),
         );
         for kind in FaultKind::value_variants() {
             drop(struck.get_or_create(&KindLabels { kind: kind.word() }));
         }
-        registry.register("faults_struck", "Requests the fault dial struck", struck.clone());
+        registry.register(
+            "faults_struck",
+            "Requests in which the fault dial injected a fault",
+            struck.clone(),
+        );
         let (on, rules, audit_log) = (Arc::default(), Arc::default(), AuditLog::default());
         Self { on, rules, env, in_force, struck, audit_log }
     }

@@ -52,7 +52,7 @@ impl TaskHealth {
     pub fn register(&self, registry: &mut Registry) {
         let help = "Panics of background tasks and of the tasks of requests";
         registry.register("task_panics", help, self.0.panics.clone());
-        let help = "Invariants found violated, by number; each stopped what it belongs to";
+        let help = "Violated invariants, by number; each stopped the part that it belongs to";
         registry.register("invariant_violations", help, self.0.violated.clone());
         // Shown as 0: a first violation is seen as a growth then.
         for invariant in ASSERTED {
