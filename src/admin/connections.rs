@@ -89,7 +89,7 @@ struct Serving {
     env: Env,
 }
 
-/// What is served, and where.
+/// The listener and the routes that it serves.
 #[derive(Debug)]
 pub(super) struct Endpoint {
     /// The name of its task.

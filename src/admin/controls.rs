@@ -1,4 +1,4 @@
-//! What commands need from the node: its disks, its backups and its master keys.
+//! The interfaces of the node for commands: its disks, its backups and its master keys.
 
 use std::fmt::Debug;
 use std::path::PathBuf;

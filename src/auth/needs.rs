@@ -1,4 +1,4 @@
-//! What permits an action: the one table of permissions.
+//! The table of permissions: what permits each action.
 //!
 //! Source: Storage REST "Create an account SAS" (table of operations), "Create a service SAS"
 //! (permissions by resource), "Authorize with Microsoft Entra ID" (permissions by operation).
@@ -23,7 +23,7 @@ pub(super) enum Level {
     Any,
 }
 
-/// What permits an action; a row of the table.
+/// A row of the table: the permissions of which an action needs one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Need {
     /// On what it acts.
@@ -78,7 +78,7 @@ const WRITE_BLOB: Need = row(Level::Object, "w", "w", Role::Contributor);
 const STAGE_BLOCK: Need = row(Level::Object, "cw", "cw", Role::Contributor);
 /// Adds to what is there.
 const APPEND_BLOB: Need = row(Level::Object, "aw", "aw", Role::Contributor);
-/// Makes a blob: `c` is enough where there is none, `w` replaces one too.
+/// Makes a blob: `c` suffices to create one, `w` also replaces one.
 const PUT_BLOB: Need =
     Need { replace: SasPermissions::of("w"), ..row(Level::Object, "cw", "cw", Role::Contributor) };
 /// Tags are for those who own the data: with a role, Contributor is not enough on the service
@@ -92,7 +92,7 @@ const DELETE_VERSION: Need = row(Level::Object, "x", "x", Role::Owner);
 const PERMANENT_DELETE: Need = row(Level::Object, "y", "y", Role::Owner);
 
 const READ_LOCK: Need = row(Level::Object, "r", "r", Role::Reader);
-/// What protects data is for those who own it.
+/// Changes of the protection of data need the role owner.
 const WRITE_LOCK: Need = row(Level::Object, "i", "i", Role::Owner);
 
 impl Action {
@@ -103,7 +103,7 @@ impl Action {
     }
 }
 
-/// What permits `action`.
+/// The row for `action`.
 pub(super) const fn need(action: Action) -> Need {
     use Action as A;
     let any = SasPermissions::ALL;
@@ -158,7 +158,7 @@ const fn put(tagged: bool, locked: bool) -> Need {
         (false, true) => SasPermissions::of("i"),
         (true, true) => SasPermissions::of("ti"),
     };
-    // What a role does not permit by itself, a signature of its holder does not either.
+    // A signature of a role's holder permits no more than the role.
     let role = if tagged || locked { Role::Owner } else { Role::Contributor };
     Need { also, role: Some(role), ..PUT_BLOB }
 }

@@ -126,7 +126,7 @@ impl Temporary {
         for number in 0..100 {
             let name = format!("blockyard-azurite-{}-{number}", std::process::id());
             let folder = std::env::temp_dir().join(name);
-            // Not `create_dir_all`: a folder that is there may be somebody else's.
+            // Not `create_dir_all`: an existing folder may belong to another user.
             match std::fs::create_dir(&folder) {
                 Ok(()) => return Ok(Self(folder)),
                 Err(error) => last = Some(error),
@@ -169,7 +169,7 @@ fn settings(args: AzuriteArgs, services: Services) -> Result<Settings, CliError>
         address("--blobHost", args.blob_host.as_deref(), args.blob_port.unwrap_or(BLOB_PORT))?;
     // A container has variables of its own for the address, so that Azurite's default counts too.
     let blob_listen = Some(ListenAddress(blob));
-    // Who names an address that others reach says who has access.
+    // A user that names an address that others reach thereby permits access.
     let is_reachable = !blob.ip().to_canonical().is_loopback();
     let anywhere = is_reachable.then_some(DevelopmentAccount::Anywhere);
     let log = if args.debug.is_some() { Some("debug") } else { args.silent.then_some("warn") };

@@ -44,7 +44,7 @@ pub(super) struct Start {
     pub(super) announcement: Announcement,
 }
 
-/// What is printed when the node serves.
+/// The text that is printed when the node serves.
 #[derive(Debug)]
 pub(super) enum Announcement {
     /// How to connect.
@@ -130,8 +130,8 @@ async fn serve(config: Config, announcement: Announcement) -> Result<Ended, CliE
             return Ok(Ended::Cut);
         }
     };
-    // What is printed on a terminal is read now. Elsewhere it may be kept in a log, which others
-    // can read within the minute for which a link works.
+    // Text on a terminal is read immediately. Elsewhere it may be kept in a log, which others can
+    // read within the minute for which a link works.
     let is_seen = std::io::stdout().is_terminal();
     let login = if is_seen { node.login_link() } else { None };
     let started = Started {

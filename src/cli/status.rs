@@ -75,7 +75,7 @@ fn show(status: &Status, args: &StatusArgs) -> Result<(), CliError> {
     print(&format!("{clear}{}", status.text()))
 }
 
-/// What the node says now. Until it serves, it says little.
+/// Queries the node. Until it serves, it answers little.
 async fn look(client: &AdminClient, clock: &OsClock) -> Result<Seen, CliError> {
     let (is_ready, readiness) = client.text("/readyz?verbose").await?;
     let (_, metrics) = client.text("/metrics").await?;

@@ -64,7 +64,7 @@ pub use waits::{Queued, Turn, Waits};
 
 use std::sync::Arc;
 
-/// What a role needs of the machine, other than its disks. Cheap to clone.
+/// The parts of the machine that a role uses, other than its disks. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Env {
     /// Wall and monotonic time.

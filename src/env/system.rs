@@ -1,5 +1,5 @@
-//! What Unix systems and Windows do differently, for the modules of this layer and the few others
-//! that need it. A store is kept on Linux. On macOS and Windows the program is for development.
+//! Differences between Unix systems and Windows, for the modules of this layer and the few others
+//! that need them. A store is kept on Linux. On macOS and Windows the program is for development.
 
 #[cfg(unix)]
 mod unix;

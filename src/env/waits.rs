@@ -70,8 +70,8 @@ impl Waits {
 
     /// Whether new work should be refused because it would wait too long. The queue is in order, so
     /// new work would wait about as long as the first item of the batch in progress has waited.
-    /// Work is refused at half of the limit, so that little work waits in vain. If `few` items
-    /// wait, none is refused: they need little memory and may be done in time.
+    /// Work is refused at half of the limit, so that little work waits and is then refused. If
+    /// `few` items wait, none is refused: they need little memory and may be done in time.
     #[must_use]
     pub fn is_late(&self, now: Duration, few: bool) -> bool {
         if few {

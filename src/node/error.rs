@@ -214,7 +214,7 @@ pub enum NodeError {
     },
 }
 
-/// What to do about the coordinator's file.
+/// Advice about the coordinator's file.
 fn coordinator_advice(error: &coordinator::Error) -> &'static str {
     if error.is_full() {
         "make room on its disk"
@@ -224,7 +224,7 @@ fn coordinator_advice(error: &coordinator::Error) -> &'static str {
     }
 }
 
-/// What to do about a data directory.
+/// Advice about a data directory.
 fn data_advice(error: &DiskError) -> &'static str {
     match error {
         DiskError::Locked { .. } => "stop it first, or give another directory with --data",
@@ -242,7 +242,7 @@ fn data_advice(error: &DiskError) -> &'static str {
     }
 }
 
-/// What to do about a port.
+/// Advice about a port.
 fn advice(error: &io::Error, flag: &str, by: Option<&str>) -> String {
     if error.kind() == io::ErrorKind::AddrInUse {
         let by = by.unwrap_or("another program");

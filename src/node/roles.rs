@@ -81,7 +81,7 @@ pub(super) struct Roles {
     stop_serving: CancellationToken,
     /// Whether this start sealed the secrets of all partitions.
     all_sealed: bool,
-    /// What the admin listener shows and changes.
+    /// The parts of the node that the admin listener shows and changes.
     pub control: Control,
     /// The tasks of index hosts with a thread of their own.
     host_tasks: Vec<Tasks>,
@@ -96,7 +96,7 @@ fn with_own_tasks(env: &Env) -> Env {
     Env { tasks: Tasks::new().reporting_to(&env.tasks), ..env.clone() }
 }
 
-/// What the front end is started with.
+/// The parts with which the front end is started.
 #[derive(Debug)]
 pub(super) struct FrontEndSetup<'a> {
     pub(super) blob: Bound,

@@ -1,4 +1,4 @@
-//! What becomes of the records of a blob: the filter, the projection, the aggregates.
+//! The processing of the records of a blob: the filter, the projection, the aggregates.
 
 use std::borrow::Cow;
 
@@ -69,7 +69,7 @@ pub(crate) struct Answer {
     is_begun: bool,
     /// Whether the answer begins with the names.
     has_header: bool,
-    /// What was spent since a turn asked for it.
+    /// The cost since a turn last asked for it.
     work: u64,
 }
 
@@ -116,7 +116,7 @@ impl Answer {
         self.left == 0
     }
 
-    /// What evaluation cost since the last call, in units of about a byte.
+    /// The cost of evaluation since the last call, in units of about a byte.
     pub(crate) fn take_work(&mut self) -> u64 {
         std::mem::take(&mut self.work)
     }
@@ -224,8 +224,8 @@ impl Answer {
         Ok(true)
     }
 
-    /// What becomes of all aggregates is known before the first one changes: a record counts in all
-    /// or in none.
+    /// The changes of all aggregates are computed before the first one is applied: a record counts
+    /// in all or in none.
     fn aggregate(&mut self, scope: Scope<'_>) -> Result<(), Failure> {
         let mut changes = Vec::with_capacity(self.states.len());
         let mut bytes = 0;

@@ -50,7 +50,7 @@ pub enum ChecksumAlgorithm {
     Md5,
 }
 
-/// What a checksum covers. The order of the variants is on disk.
+/// The type of a checksum: full object or composite. The order of the variants is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChecksumKind {
     /// All bytes of the content.

@@ -16,7 +16,7 @@ pub struct ObjectProperties {
     pub storage_class: Option<String>,
     /// The canonical id of its owner; `None` means the account's root user.
     pub owner: Option<String>,
-    /// Who may use it in addition to principals with a role.
+    /// The access control list: who may use it in addition to principals with a role.
     pub acl: Option<CannedAcl>,
 }
 

@@ -6,7 +6,8 @@ use serde::Serialize;
 use crate::types::Revision;
 use crate::types::Timestamp;
 
-/// What Delete Blob removes. Source: `x-ms-delete-snapshots`, `snapshot` of Delete Blob.
+/// Whether Delete Blob removes the blob, its snapshots, or both. Source: `x-ms-delete-snapshots`,
+/// `snapshot` of Delete Blob.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeleteScope {
     /// The blob. Refused while it has snapshots.

@@ -32,7 +32,7 @@ pub enum TagFilterError {
     At {
         /// The character, counted from 1.
         at: usize,
-        /// What is wrong there.
+        /// A description of the problem there.
         fault: TagFault,
     },
     /// A search for more than 10 different tags.
@@ -49,7 +49,7 @@ pub enum TagFilterError {
     NoTag,
 }
 
-/// What is wrong at one place of an expression.
+/// A fault at one position of an expression.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TagFault {
     /// It does not follow the grammar from this text on.

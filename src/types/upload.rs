@@ -136,7 +136,8 @@ pub struct UploadChecksum {
     pub coverage: Coverage,
 }
 
-/// What the checksum of an upload covers. The order of the variants is on disk.
+/// The type of an upload's checksum: full object or composite. The order of the variants is on
+/// disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Coverage {
     /// All bytes of the content.

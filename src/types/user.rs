@@ -48,7 +48,7 @@ impl UserName {
 pub struct AccessKeyId(Box<str>);
 
 impl AccessKeyId {
-    /// What generated ids begin with.
+    /// The prefix of generated ids.
     pub const BEGIN: &str = "BY";
     /// Random bytes of which an id is generated: 90 bits are used.
     pub const RANDOM_BYTES: usize = 18;

@@ -38,8 +38,8 @@ impl AccountStore {
         Ok(record.scopes().iter().map(|scope| view(account, scope)).collect())
     }
 
-    /// Creates an encryption scope with a new random key. What is written under its name from now
-    /// on is encrypted; what was written before stays as it is.
+    /// Creates an encryption scope with a new random key. Content that is written under its name
+    /// from now on is encrypted; older content stays as it is.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -32,7 +32,7 @@ const OWN_SCRIPT: &str = "x-blockyard-console";
 /// Which page asks.
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
 
-/// What the routes need that a session may read.
+/// The state that the routes for sessions need.
 #[derive(Clone, Debug)]
 pub(in crate::admin) struct Readers {
     pub(in crate::admin) token: Token,

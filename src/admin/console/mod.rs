@@ -25,7 +25,7 @@ use crate::env::Clock;
 
 pub(super) use sessions::Sessions;
 
-/// What the paths of the console use; cheap to clone.
+/// The state that the paths of the console use; cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Console {
     pub(super) sessions: Sessions,

@@ -105,9 +105,9 @@ impl Principal {
         self.claimed_in(scope).max(self.assigned(scope)).max(groups)
     }
 
-    /// What entitles it to a user delegation key: the source of its highest role in the whole
-    /// account, among the entitlements that a signature is compared with later. As in Azure, a role
-    /// in a container does not suffice.
+    /// The entitlement of a principal to a user delegation key: the source of its highest role in
+    /// the whole account, among the entitlements that a signature is compared with later. As in
+    /// Azure, a role in a container does not suffice.
     #[must_use]
     pub fn entitlement<'a>(&'a self, scope: Scope<'a>) -> Option<Entitlement<'a>> {
         let scope = scope.whole_account();

@@ -1,4 +1,4 @@
-//! What a request says of who signed it, not yet verified.
+//! The signature and access key that a request claims, not yet verified.
 
 use http::header::AUTHORIZATION;
 
@@ -16,7 +16,7 @@ use crate::types::Timestamp;
 /// The header of a session token.
 const SESSION_TOKEN: &str = "x-amz-security-token";
 
-/// What a request says of who signed it.
+/// The signature and access key that a request claims.
 #[derive(Clone, Debug)]
 pub struct Claim(Version);
 

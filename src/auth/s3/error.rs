@@ -9,10 +9,10 @@ pub enum S3Error {
     /// Neither `AWS4-HMAC-SHA256` nor `AWS`, or a form of payload that is not served.
     #[error("unsupported signature: {detail}")]
     Unsupported {
-        /// What is not supported.
+        /// The unsupported feature.
         detail: String,
     },
-    /// Signed in two places at once.
+    /// Signed in two places.
     #[error("signed twice")]
     SignedTwice,
     /// `Authorization` cannot be read.
@@ -47,7 +47,7 @@ pub enum S3Error {
     /// The end of a presigned URL of version 2 cannot be read.
     #[error("the expiry is no number of seconds")]
     NoExpiry {
-        /// What stands in its place.
+        /// The given text.
         text: String,
     },
     /// There is no date, or none that can be read.

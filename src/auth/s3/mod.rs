@@ -39,7 +39,7 @@ const DATE_WINDOW_SECONDS: u64 = 15 * 60;
 /// The longest string to sign shown to the client, bytes.
 const SHOWN_BYTES_MAX: usize = 8 * 1024;
 
-/// What was signed, as an error shows it.
+/// The signed text, as an error shows it.
 fn shown(signed: &[u8]) -> String {
     String::from_utf8_lossy(signed.get(..SHOWN_BYTES_MAX).unwrap_or(signed)).into_owned()
 }

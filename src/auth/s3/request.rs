@@ -1,4 +1,4 @@
-//! What is signed, and what a verified signature says.
+//! The signed parts of a request, and the result of a verification.
 
 use http::HeaderMap;
 use http::Method;
@@ -21,7 +21,7 @@ pub struct SignedS3Request<'a> {
     pub host: &'a str,
     /// The bucket, when the host names it.
     pub bucket: Option<&'a str>,
-    /// What a form says of who signed it.
+    /// The fields of a form about its signature.
     pub form: Option<SignedForm<'a>>,
     /// The service that it is for.
     pub service: SignedService,
@@ -71,7 +71,7 @@ pub struct SignedForm<'a> {
 /// A request whose signature was verified.
 #[derive(Clone, Debug)]
 pub struct Verified {
-    /// What the signature says of the body.
+    /// The claim of the signature about the body.
     pub payload: Payload,
 }
 

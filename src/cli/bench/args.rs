@@ -86,7 +86,7 @@ pub struct S3Args {
     pub region: String,
 }
 
-/// What a workload does.
+/// A workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Load {
     /// Writes new blobs

@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// How often the progress is shown.
 const BEAT: Duration = Duration::from_millis(250);
 
-/// What became of the workloads.
+/// The outcome of the workloads.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outcome {
     ops: u64,

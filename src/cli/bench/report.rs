@@ -104,7 +104,7 @@ pub(super) fn head(style: Style) -> String {
     }
 }
 
-/// What was removed: only for programs, since people hear of what is left.
+/// The numbers of removed items. Only for programs: people see a message about items that are left.
 pub(super) fn removed(style: Style, removed: &Removed) -> String {
     match style {
         Style::Json => output::json_line(removed),

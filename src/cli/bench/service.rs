@@ -40,7 +40,7 @@ pub(super) struct Service {
 }
 
 impl Service {
-    /// What the arguments say.
+    /// Reads the arguments.
     ///
     /// # Errors
     /// [`FilesError`].
@@ -79,7 +79,7 @@ impl Service {
 
     fn s3(args: &BenchArgs, bucket: &str) -> Result<Self, FilesError> {
         let bucket = bucket.strip_suffix('/').unwrap_or(bucket);
-        // What S3 permits beyond that is not worth a rule of its own here.
+        // Names that only S3 permits are not worth a rule of their own here.
         if !bucket.is_empty() && ContainerName::new(bucket).is_err() {
             return Err(FilesError::Container(bucket.to_owned()));
         }

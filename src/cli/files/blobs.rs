@@ -85,7 +85,7 @@ impl Service {
         self.call(&self.of_blob(Method::HEAD, at)).await
     }
 
-    /// The facts of a blob; `None` if there is none, or if the sender may not read them.
+    /// The facts of a blob; `None` if it does not exist, or if the sender may not read them.
     pub(super) async fn find(&self, at: &Remote) -> Result<Option<ListedBlob>, CallError> {
         match self.properties(at).await {
             Ok(answer) => Ok(Some(facts(&at.name, &answer))),

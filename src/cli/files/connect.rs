@@ -73,7 +73,7 @@ pub(in crate::cli) struct Login {
 }
 
 impl Login {
-    /// What the arguments say.
+    /// Reads the arguments.
     ///
     /// # Errors
     /// [`FilesError`].

@@ -1,6 +1,6 @@
 //! The Content-Type of a file, derived from its file name extension.
 
-/// What is not known.
+/// The type of files with an unknown extension.
 const OTHER: &str = "application/octet-stream";
 
 /// Ends of names and their types. Source: the registry of media types.

@@ -1,4 +1,4 @@
-//! What all copies of a command share.
+//! The state that all copies of a command share.
 
 use std::io;
 use std::path::Path;

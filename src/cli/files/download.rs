@@ -154,7 +154,7 @@ impl Copying {
         let Begun { note, part } = begun.clone();
         self.on_disk(path, move || {
             part.finish(len, &target)?;
-            // Who takes the lock from now on finds the whole file.
+            // A command that takes the lock from now on finds the whole file.
             note.remove()
         })
         .await
@@ -226,7 +226,7 @@ fn make_room(target: &Path, inside: Option<&Path>) -> io::Result<()> {
     user_files::make_user_folder(parent)
 }
 
-/// What an earlier run has left of the same blob. What it has left of another is removed.
+/// The pieces of the same blob that an earlier run has left. Pieces of another blob are removed.
 fn begin(note: &UserNote, part: &Path, header: &Header) -> io::Result<(UserPart, Noted)> {
     let done = note.text()?.and_then(|text| note::read(&text, header));
     if let Some(done) = done

@@ -104,13 +104,13 @@ pub(super) fn path_shown(path: &Path) -> String {
 /// A request that was refused or not answered.
 #[derive(Clone, Debug)]
 pub struct CallError {
-    /// What was requested.
+    /// The requested operation.
     pub(super) what: String,
     /// The status of the answer; none without an answer.
     pub(super) status: Option<u16>,
     /// The code of the answer, or empty.
     pub(super) code: String,
-    /// What the server says, or why there is no answer.
+    /// The message of the server, or why there is no answer.
     pub(super) message: String,
 }
 
@@ -132,7 +132,7 @@ impl CallError {
         self.status == Some(409) && codes.contains(&self.code.as_str())
     }
 
-    /// What the user can do.
+    /// Advice to the user.
     fn advice(&self) -> &'static str {
         match (self.code.as_str(), self.status) {
             ("AuthenticationFailed" | "InvalidAuthenticationInfo", _) | (_, Some(401)) => {

@@ -95,8 +95,8 @@ impl Lookup {
         Self { list, ahead: None, has_begun: false }
     }
 
-    /// The blob with this name. Names must be asked for in order; one that comes too late is not
-    /// found, which costs a copy and no more. Who may not list finds nothing.
+    /// The blob with this name. Names must be requested in order. One that comes too late is not
+    /// found, which only costs a copy. Without permission to list, nothing is found.
     ///
     /// # Errors
     /// As [`Listing::next`].

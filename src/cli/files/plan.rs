@@ -36,7 +36,7 @@ pub(super) struct Manner {
     pub(super) several: bool,
 }
 
-/// What is to be done for a source.
+/// Plans the work for a source.
 ///
 /// # Errors
 /// [`FilesError`].

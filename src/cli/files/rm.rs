@@ -60,7 +60,7 @@ pub struct RmArgs {
     pub connect: ConnectArgs,
 }
 
-/// What is to be deleted.
+/// A target to delete.
 #[derive(Debug)]
 enum Target {
     Blob(Remote),
@@ -119,7 +119,7 @@ pub(in crate::cli) async fn rm(args: &RmArgs) -> Result<(), FilesError> {
     }
 }
 
-/// What a place means, unless it may mean more than the user knows.
+/// The target of a place, unless it may be more than the user intends.
 fn target(place: Remote, args: &RmArgs) -> Result<Target, FilesError> {
     place.container()?;
     let url = place.url();
@@ -136,7 +136,7 @@ fn target(place: Remote, args: &RmArgs) -> Result<Target, FilesError> {
     }
 }
 
-/// What a local path means, unless it may mean more than the user knows.
+/// The target of a local path, unless it may be more than the user intends.
 async fn local_target(service: &Service, path: &Path, args: &RmArgs) -> Result<Target, FilesError> {
     let refused = |why: &str| Err(FilesError::Usage(format!("{}: {why}", path_shown(path))));
     if args.container {

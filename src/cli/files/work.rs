@@ -1,4 +1,4 @@
-//! What a copy has to do, found step by step: trees of any size are never in memory as a whole.
+//! The work of a copy, found step by step: trees of any size are never in memory as a whole.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -55,7 +55,7 @@ impl Job {
     }
 }
 
-/// What comes next.
+/// The next step.
 #[derive(Debug)]
 pub(super) enum Next {
     /// Something to copy.
@@ -96,7 +96,7 @@ pub(super) struct Files {
 pub(super) struct Blobs {
     pub(super) list: Box<Listing>,
     pub(super) source: Remote,
-    /// What their names begin with.
+    /// The prefix of their names.
     pub(super) prefix: String,
     /// The local folder, if they become files.
     pub(super) folder: PathBuf,
@@ -124,7 +124,7 @@ impl Work {
         Blobs { list: Box::new(list), source: source.clone(), prefix: source.prefix(), folder }
     }
 
-    /// What it makes or fills: a path, or the URL of a blob or folder.
+    /// The target: a path, or the URL of a blob or folder.
     pub(super) fn target(&self) -> PathBuf {
         match self {
             Self::One(job) => match job.as_deref() {

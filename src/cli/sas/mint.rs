@@ -141,7 +141,7 @@ pub(crate) fn mint(args: &SasArgs, now: Timestamp) -> Result<Minted, SasError> {
     Ok(Minted { url, query, expiry: terms.expiry, permissions, warning })
 }
 
-/// What is wrong with the times of a signature, which is made nevertheless.
+/// A warning about the times of a signature, which is made nevertheless.
 fn warning(terms: &Terms, now: Timestamp) -> Option<String> {
     let expiry = terms.expiry.as_deref()?;
     let until = Timestamp::from_iso(expiry)?;
@@ -196,7 +196,7 @@ fn delegated(file: &Path, target: &Target<'_>, terms: &Terms) -> Result<String, 
     Ok(mint_delegation(&key, &value, target, terms))
 }
 
-/// What a signature is for; without a container, the whole account.
+/// The resource of a signature; without a container, the whole account.
 #[derive(Default)]
 struct Resource {
     container: Option<ContainerName>,

@@ -1,4 +1,4 @@
-//! What `blockyard status` says of two looks at a node.
+//! The output of `blockyard status`, from two samples of a node.
 
 use std::time::Duration;
 
@@ -56,11 +56,11 @@ pub(super) struct Status {
     pub(super) load: Load,
     pub(super) disks: Vec<DiskView>,
     pub(super) partitions: Partitions,
-    /// What somebody should look at.
+    /// Warnings for the operator.
     pub(super) warnings: Vec<String>,
 }
 
-/// What a node does. Rates are those between the two looks.
+/// The load of a node. Rates are computed from the two samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Load {
     pub(super) requests_per_second: f64,
@@ -190,7 +190,7 @@ fn load(before: &Seen, now: &Seen) -> Load {
     }
 }
 
-/// What metrics, disks and partitions say that somebody should look at.
+/// Warnings for the operator, from metrics, disks and partitions.
 fn warnings_of(now: &Seen, load: &Load, time: Timestamp) -> Vec<String> {
     let mut warnings = Vec::new();
     for disk in &now.disks {

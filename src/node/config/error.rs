@@ -45,7 +45,7 @@ pub enum ConfigError {
          user name and a query; OTEL_EXPORTER_OTLP_HEADERS has what it demands of senders"
     )]
     OtlpEndpoint,
-    /// A ratio of spans that nobody gets.
+    /// A ratio of spans without a collector.
     #[error("--otlp-sample without --otlp-endpoint: no spans are sent")]
     OtlpSample,
     /// An account is malformed.
@@ -107,7 +107,7 @@ pub enum ConfigError {
     /// Two disks have the same directory.
     #[error("data directory {0} is given twice; each disk needs its own")]
     DataTwice(PathBuf),
-    /// A data directory has an empty path, or there is none.
+    /// A data directory has an empty path, or none is given.
     #[error("a data directory has no name; give --data DIR")]
     DataEmpty,
     /// The master key file lies in a data directory: every backup of the data would hold the keys.

@@ -1,4 +1,4 @@
-//! What is configured of https.
+//! The configuration of https.
 
 use std::path::PathBuf;
 

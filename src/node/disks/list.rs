@@ -34,11 +34,11 @@ pub struct DiskRecord {
     /// Its number, as its `format` file has it. Unknown in values of version 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<usize>,
-    /// What it is used for.
+    /// Its use.
     pub state: State,
 }
 
-/// What a disk of the store is used for.
+/// The use of a disk of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {

@@ -22,7 +22,7 @@ use super::reseal::reseal;
 const AGAIN: Duration = Duration::from_secs(10);
 const AGAIN_MAX: Duration = Duration::from_secs(600);
 
-/// What is rewritten.
+/// The parts of the store that are rewritten.
 #[derive(Clone, Debug)]
 pub struct Erase {
     /// Logs and runs.

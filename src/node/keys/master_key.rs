@@ -97,7 +97,7 @@ pub enum MasterKeyError {
     Coordinator(#[from] coordinator::Error),
 }
 
-/// What a store remembers of its key ring.
+/// The facts about its key ring that a store remembers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Remembered {
     version: u32,

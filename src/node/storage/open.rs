@@ -144,7 +144,7 @@ pub async fn coordinator_copy(
     open_coordinator(&file, env, Use::Check).await
 }
 
-/// What a store is opened for.
+/// The purpose for which a store is opened.
 #[derive(Clone, Copy, Debug)]
 enum Use {
     Serve,

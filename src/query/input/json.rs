@@ -32,14 +32,14 @@ use crate::query::value::Value;
 /// have about 8 MiB in memory, beside texts.
 const VALUES_MAX: usize = 128 * 1024;
 
-/// What the scanner found at the front of some bytes.
+/// The result of the scanner at the front of some bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Found {
     /// A record.
     Record(std::ops::Range<usize>),
-    /// Nothing but so many bytes between records.
+    /// Only bytes between records, and their number.
     Nothing(usize),
-    /// More bytes are needed, behind so many between records.
+    /// More bytes are needed, behind this number of bytes between records.
     More(usize),
 }
 

@@ -1,4 +1,4 @@
-//! Values: what a column has and what an expression becomes.
+//! Values of columns and expressions.
 
 pub(crate) mod cast;
 pub(crate) mod decimal;

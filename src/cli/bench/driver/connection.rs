@@ -1,4 +1,4 @@
-//! One connection of a workload: it executes operations until there is none left.
+//! One connection of a workload: it executes operations until none is left.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ pub async fn run(mut client: Client, shared: Rc<Shared>, place: usize) -> Result
     let mut own = Own::new(place);
     let each_second = shared.pace.each_second;
     if shared.pace.rate.is_some() {
-        // All connections are opened at once, as without a rate. One that fails is opened again at
-        // its first operation.
+        // All connections are opened at the start, as without a rate. One that fails is opened
+        // again at its first operation.
         drop(client.connect().await);
         record(&mut shared.tally.borrow_mut().connecting, client.connecting)?;
     }

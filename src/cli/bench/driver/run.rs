@@ -48,7 +48,7 @@ pub struct Driver {
     prepared: Cell<Prepared>,
 }
 
-/// What was done so that workloads could begin.
+/// The work that was done before workloads could begin.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Prepared {
     /// Blobs that were written.
@@ -80,7 +80,7 @@ impl Driver {
         Client::new(Rc::clone(&self.target), Rc::clone(&self.way))
     }
 
-    /// What was prepared so far.
+    /// The preparations so far.
     #[must_use]
     pub const fn prepared(&self) -> Prepared {
         self.prepared.get()

@@ -1,4 +1,4 @@
-//! What the connections of one workload share: its pace, its next number, its counts.
+//! The state that the connections of one workload share: its pace, its next number, its counts.
 
 use std::cell::Cell;
 use std::cell::RefCell;
@@ -33,10 +33,10 @@ pub struct Pace {
     pub each_second: bool,
 }
 
-/// What the connections of one workload share.
+/// The state that the connections of one workload share.
 #[derive(Debug)]
 pub struct Shared {
-    /// What to do.
+    /// The workload.
     pub workload: Workload,
     /// Bodies.
     pub pool: Rc<Pool>,
@@ -48,9 +48,9 @@ pub struct Shared {
     pub next: Cell<u64>,
     /// When the first one began, by the monotonic clock.
     pub begun: Duration,
-    /// What was done.
+    /// The counts.
     pub tally: RefCell<Tally>,
-    /// Operations that ended so far, for who shows it meanwhile.
+    /// Operations that ended so far, for a progress display.
     pub ended: Rc<Cell<u64>>,
     /// Prints a failure.
     pub tell: fn(&str),

@@ -25,10 +25,10 @@ use crate::query::value::Value;
 use crate::query::value::decimal::Decimal;
 use crate::query::value::timestamp::Timestamp;
 
-/// Records that are decoded at once.
+/// Records that are decoded together.
 pub(crate) const BATCH: usize = 1024;
 
-/// What the values of a column mean beyond their physical type.
+/// The logical type of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Plain,
