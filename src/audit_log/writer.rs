@@ -56,7 +56,7 @@ pub struct Settings {
 #[derive(Debug, Error)]
 pub enum OpenError {
     /// The path names a folder or a device.
-    #[error("it is no file; name a file, or - for standard output")]
+    #[error("it is not a file; name a file, or - for standard output")]
     NoFile,
     /// Another node writes it.
     #[error("it is written by {by}; give each node a file of its own with --audit-log")]

@@ -102,7 +102,7 @@ pub enum NodeError {
         path: PathBuf,
     },
     /// There is no data directory to verify.
-    #[error("{path} is no directory; give the data directories that `serve` was given")]
+    #[error("{path} is not a directory; give the data directories that `serve` was given")]
     NoData {
         /// The path.
         path: PathBuf,

@@ -221,7 +221,7 @@ def certificates(options, scratch, verdicts):
         verdicts.none(f"a PFX file, {name}: secrets in the log", leaked)
     for number, (name, password, text) in enumerate((
             ("new", "wrong word", "give its password with --pwd"), ("keyless", "right word", "it has no private key"),
-            ("cut", "right word", "it is no PFX file, or is damaged"), ("cert.pem", "right word", "PEM files with --cert and --key"),
+            ("cut", "right word", "it is not a PFX file, or is damaged"), ("cert.pem", "right word", "PEM files with --cert and --key"),
             ("missing", "right word", "No such file"))):
         file = scratch / (name if "." in name else f"{name}.pfx")
         container = Container(options, scratch / f"refused{number}", ["azurite", "--silent", "--cert", str(file), "--pwd", password], {})

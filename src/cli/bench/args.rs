@@ -144,7 +144,7 @@ impl FromStr for Length {
         let length = number.zip(milliseconds).and_then(|(n, unit)| n.checked_mul(unit));
         let length = length.filter(|length| *length > 0);
         let length = length.map(|length| Self(Duration::from_millis(length)));
-        length.ok_or_else(|| format!("`{text}` is no time: write 10s, 500ms, 2m or 1h"))
+        length.ok_or_else(|| format!("`{text}` is not a time: write 10s, 500ms, 2m or 1h"))
     }
 }
 

@@ -17,7 +17,7 @@ pub enum FilesError {
     #[error("{0}")]
     Account(#[from] AccountError),
     /// Not a URL of a blob service.
-    #[error("{text} is no URL of an account, container or blob: {why}")]
+    #[error("{text} is not the URL of an account, container or blob: {why}")]
     Url {
         /// As given, without its query.
         text: String,
@@ -28,7 +28,7 @@ pub enum FilesError {
     #[error("{0}:// is not known; give http://, https:// or by://, and ./ before a local path")]
     Scheme(String),
     /// Not the name of a container.
-    #[error("`{0}` is no container: 3 to 63 lower-case letters, digits and hyphens")]
+    #[error("`{0}` is not a container: 3 to 63 lower-case letters, digits and hyphens")]
     Container(String),
     /// A connection string that lacks something.
     #[error("the connection string {0}")]

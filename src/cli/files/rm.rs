@@ -129,7 +129,7 @@ fn target(place: Remote, args: &RmArgs) -> Result<Target, FilesError> {
         (true, false) => {
             refused("is a container: --recursive --container deletes it with all blobs")
         }
-        (false, true) => refused("is no container; leave out --container to delete blobs"),
+        (false, true) => refused("is not a container; leave out --container to delete blobs"),
         (false, false) if args.recursive => Ok(Target::Folder(place)),
         (false, false) if place.name.ends_with('/') => refused("is a folder: give --recursive"),
         (false, false) => Ok(Target::Blob(place)),
@@ -140,7 +140,7 @@ fn target(place: Remote, args: &RmArgs) -> Result<Target, FilesError> {
 async fn local_target(service: &Service, path: &Path, args: &RmArgs) -> Result<Target, FilesError> {
     let refused = |why: &str| Err(FilesError::Usage(format!("{}: {why}", path_shown(path))));
     if args.container {
-        return refused("is no container; leave out --container to delete files");
+        return refused("is not a container; leave out --container to delete files");
     }
     let (given, recursive) = (path.to_owned(), args.recursive);
     match service.on_disk(path, move || removable(&given, recursive)).await? {

@@ -41,7 +41,7 @@ pub enum ConfigError {
     },
     /// The collector cannot be reached by what is given.
     #[error(
-        "--otlp-endpoint is no URL of a collector: write http://HOST:4318 or https://HOST, without a \
+        "--otlp-endpoint is not the URL of a collector: write http://HOST:4318 or https://HOST, without a \
          user name and a query; OTEL_EXPORTER_OTLP_HEADERS has what it demands of senders"
     )]
     OtlpEndpoint,
@@ -131,10 +131,10 @@ pub enum ConfigError {
     #[error("s3_listen and another listener are both {0}; give one of them another port")]
     SameS3Address(SocketAddr),
     /// The account of unsigned S3 requests has no valid name.
-    #[error("s3_account `{0}` is no account name: 3 to 24 lower-case letters and digits")]
+    #[error("s3_account `{0}` is not an account name: 3 to 24 lower-case letters and digits")]
     S3Account(String),
     /// The region is not one.
-    #[error("s3_region `{0}` is no region: 1 to 64 lower-case letters, digits and hyphens")]
+    #[error("s3_region `{0}` is not a region: 1 to 64 lower-case letters, digits and hyphens")]
     S3Region(String),
     /// A certificate without its key, or the reverse.
     #[error("tls_cert and tls_key go together: give both, or --tls auto")]

@@ -32,7 +32,9 @@ pub enum OidcError {
     )]
     Shape(String),
     /// An invalid account name.
-    #[error("account=`{0}` of --oidc is no account name: 3 to 24 lower-case letters and digits")]
+    #[error(
+        "account=`{0}` of --oidc is not an account name: 3 to 24 lower-case letters and digits"
+    )]
     Account(String),
     /// The issuer is missing.
     #[error("--oidc lacks issuer=; it is written issuer=URL;jwks=FILE or https URL")]

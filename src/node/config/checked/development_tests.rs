@@ -55,7 +55,7 @@ fn accounts_of_azurite_are_for_development() {
     }
     for (wrong, message) in [
         ("one", "the key is missing"),
-        ("One:a2V5", "no account name"),
+        ("One:a2V5", "not an account name"),
         ("one:*", "not base64"),
         ("one:", "AZURITE_ACCOUNTS: account one: the key is empty"),
         ("one:a:b:c", "one or two keys"),
