@@ -1,7 +1,7 @@
 //! `blockyard azurite`: takes the place of Azurite in a script or a container. It takes Azurite's
-//! flags and variables, listens on its ports and prints the lines that others wait for.
+//! flags and variables, listens on its ports and prints the lines that tools wait for.
 //!
-//! `args.rs` has the flags, `unknown.rs` leaves out those that are not known.
+//! `args.rs` has the flags, `unknown.rs` drops unknown ones.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! `blockyard status`: one screen about a running node.
+//! `blockyard status`: shows the state of a running node on one screen.
 
 use std::io::IsTerminal;
 use std::time::Duration;

@@ -9,8 +9,8 @@
 //! | [`Tasks`] | `tasks.rs`: counts panics, starts tasks again | the same, on one thread |
 //! | [`net`] | TCP | in-memory pipes |
 //!
-//! `user_files.rs` has the files that commands copy, `system.rs` what Unix systems and Windows do
-//! differently.
+//! `user_files.rs` has the files that commands copy, `system.rs` has the differences between Unix
+//! systems and Windows.
 
 mod boxed;
 pub mod clock;

@@ -1,5 +1,6 @@
 //! Differences between Unix systems and Windows, for the modules of this layer and the few others
-//! that need them. A store is kept on Linux. On macOS and Windows the program is for development.
+//! that need them. Stores are supported on Linux. On macOS and Windows the program is for
+//! development.
 
 #[cfg(unix)]
 mod unix;

@@ -1,6 +1,6 @@
-//! Files of users, which commands copy from and to. They are not of a store: they have the modes
-//! that the user's shell gives new files, and other programs may change them at any time. All calls
-//! block.
+//! Files of users, which commands copy from and to. They do not belong to a store: they have the
+//! modes that the user's shell gives new files, and other programs may change them at any time. All
+//! calls block.
 
 #![expect(clippy::disallowed_methods, reason = "the seam")]
 

@@ -1,6 +1,6 @@
 //! The accounts that this front end serves: a cache of their rows. Code that changes an account
 //! also renews the cache. `rows.rs` lists the rows, `users.rs` has the users of accounts,
-//! `scopes.rs` their encryption scopes, `unknown.rs` what could not be read.
+//! `scopes.rs` their encryption scopes, `unknown.rs` the parts that could not be read.
 
 mod rows;
 mod scopes;

@@ -1,6 +1,6 @@
-//! Content under keys, those of customers and of encryption scopes: encrypts it before it is
-//! stored, decrypts and verifies it after it is read. A customer's key is kept in memory as long as
-//! the request.
+//! Content under keys of customers or of encryption scopes: encrypts it before it is stored,
+//! decrypts and verifies it after it is read. A customer's key is kept in memory as long as the
+//! request.
 
 pub(crate) mod claim;
 pub(crate) mod scope;

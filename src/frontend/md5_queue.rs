@@ -1,13 +1,13 @@
 //! MD5 of bodies that arrive at the same time, in batches (ADR 0042).
 //!
 //! A body queues its pieces here and goes on: its MD5 lags behind by up to 256 KiB. A body that
-//! lags further behind catches up, and hashes a piece of each of the others in the same batch. So a
-//! batch is full wherever many bodies arrive at once. A body waits only while another thread has
-//! its stream.
+//! lags further behind catches up, and hashes a piece of each of the others in the same batch. So
+//! batches are full when many bodies arrive at the same time. A body waits only while another
+//! thread has its stream.
 //!
 //! Invariants: the stream of a body is with one thread at a time; pieces are hashed in their order;
-//! what waits here has at most 16 MiB in all, beside what the budget of bodies counts, and what a
-//! thread hashes at most 2 MiB.
+//! the queued pieces have at most 16 MiB in all, not counted in the budget of bodies, and a thread
+//! hashes at most 2 MiB at a time.
 
 mod backlog;
 

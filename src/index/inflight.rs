@@ -2,8 +2,8 @@
 //! that a request may still read, has stored and not yet committed, or has looked up to name them
 //! again. It also shows changes that may still add rows to a deleted container.
 //!
-//! 1. `reads.rs`, `copies.rs`, `changes.rs` and this file: a request notes what it does. A note is
-//!    a short lock and no message, so only the front end of the same process makes notes.
+//! 1. `reads.rs`, `copies.rs`, `changes.rs` and this file: a request makes notes. A note takes a
+//!    short lock and sends no message, so only the front end of the same process makes notes.
 //! 2. `local.rs`: reclaim and backups ask through `RunningRequests`, as they ask other processes
 //!    (`api/requests.rs`, ADR 0028).
 

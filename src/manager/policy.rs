@@ -2,8 +2,8 @@
 //!
 //! 1. `cut.rs`: the keys to split at. `spread.rs`: the moves between hosts. `join.rs`: the
 //!    neighbours to merge.
-//! 2. `config.rs`: what is hot, cold and large. `known.rs`: what the policy remembers between
-//!    ticks.
+//! 2. `config.rs`: the limits for hot, cold and large. `known.rs`: the state that the policy keeps
+//!    between ticks.
 //! 3. This file: the splits, and the limits of changes in a tick.
 //!
 //! Moves follow averages (`average.rs`), so that steady load causes none.

@@ -1,5 +1,4 @@
-//! `blockyard ls`, `cp`, `rm`, `cat` and `stat`: commands that are clients of a blob service, this
-//! one or another.
+//! `blockyard ls`, `cp`, `rm`, `cat` and `stat`: commands that are clients of any blob service.
 //!
 //! The main path of a copy: `cp.rs` reads the arguments, and `place.rs` distinguishes URLs from
 //! local paths. `connect.rs` finds account and endpoint, `url.rs` parses URLs. `plan.rs` decides
@@ -14,9 +13,9 @@
 //! lists, reads and describes local files for the other commands, `local_rm.rs` removes them.
 //!
 //! Invariants: a name that the server sends never leads out of the target folder. A file or blob at
-//! the target is replaced in one step, by all bytes of one state of its source. Bytes are taken
-//! over from an earlier run only if their digest is known to be the same. A request that was
-//! refused is sent again only if it can succeed later. No key and no signature is printed.
+//! the target is replaced in one step, by all bytes of one state of its source. Bytes of an earlier
+//! run are reused only if their digest is known to be the same. A refused request is retried only
+//! if it can succeed later. No key and no signature is printed.
 
 mod blobs;
 mod blocks;

@@ -1,4 +1,4 @@
-//! Query Blob Contents: reads a blob as its query asks for the bytes, and streams the records.
+//! Query Blob Contents: reads the bytes of a blob that a query needs, and streams the records.
 //!
 //! A query works in short steps on the pool for blocking work, so that no request waits behind one.
 //! Few steps of all queries run at a time. The memory of all queries together is bounded, and each

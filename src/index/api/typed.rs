@@ -1,5 +1,5 @@
-//! Questions and changes with an answer of their own type, for callers. On the way to a partition
-//! they are a [`Read`] or a [`Write`].
+//! Reads and changes with a reply type of their own, for callers. On the way to a partition they
+//! are a [`Read`] or a [`Write`].
 //!
 //! 1. Here: the traits, and requests of clients.
 //! 2. `commands.rs`: changes of accounts, and of reclaim; `sweeps.rs`: questions of reclaim.

@@ -4,16 +4,16 @@
 //!
 //! A write notes its commit in [`InFlight`], then reads the container again, then commits. A
 //! deletion closes the container, then takes a mark, then waits until no commit from before the
-//! mark runs, then looks whether the container is empty. Let a write and a deletion meet:
+//! mark runs, then checks whether the container is empty. When a write and a deletion meet:
 //! - The write read the container before it was closed. Its commit was noted before that, so before
-//!   the mark. The deletion waits for it and finds what it wrote.
-//! - The write read the container after it was closed. It does not commit. It takes its note back,
+//!   the mark. The deletion waits for it and finds its rows.
+//! - The write read the container after it was closed. It does not commit. It removes its note,
 //!   because the deletion may wait for it, and begins again a little later.
 //!
-//! The container's row has the time of the closing, which names the closing. A deletion that ends
-//! without an answer leaves it there. Who meets a closing that is too old opens the container
-//! again. That needs no agreement of clocks: the deletion removes the row only while it has the
-//! name of its own closing, so a container that was opened too early is not deleted.
+//! The container's row has the time of the closing, which identifies the closing. A deletion that
+//! ends without an answer leaves it there. A request that meets a closing that is too old opens the
+//! container again. That needs no agreement of clocks: the deletion removes the row only while it
+//! has the time of its own closing, so a container that was opened too early is not deleted.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The partition engine stores the rows of a key range in a log, in memtables and in sorted runs.
-//! Logs and runs are extents. The engine knows keys, values and families. What a row means is
-//! decided by a [`Machine`](crate::index::rows::Machine).
+//! Logs and runs are extents. The engine knows keys, values and families. A
+//! [`Machine`](crate::index::rows::Machine) defines the meaning of rows.
 //!
 //! 1. `context.rs`: the parts that all partitions of a host use. `core.rs`: the state that the
 //!    committer, the readers and the maintenance of one partition share. `sources.rs`: its
@@ -31,7 +31,7 @@
 //! replay is idempotent (`replay.rs`) · I16 queue, batch, memtables and cache are bounded
 //! (`config.rs`).
 //!
-//! `assertions.rs`: what the committer asserts of itself.
+//! `assertions.rs`: the assertions of the committer.
 //!
 //! Not here: which host owns which partition (`server/` and the coordinator), what rows mean
 //! (`objects/`), when to split.

@@ -1,11 +1,12 @@
-//! S3 at the front end: which requests speak it, what their URLs name, and who sends them.
+//! S3 at the front end: recognises its requests, reads their addresses and identifies their
+//! senders.
 //!
-//! `sender.rs` finds who sends a request, `admit.rs` checks permission. `body.rs` verifies signed
+//! `sender.rs` identifies the sender, `admit.rs` checks permission. `body.rs` verifies signed
 //! bodies, `forms.rs` reads forms of browsers, `sts.rs` answers the token service. `refusals.rs`
 //! maps errors of signatures to refusals.
 //!
-//! A request is in S3's dialect when its host is one of S3, when it is signed as S3 signs, in the
-//! head or in the query, when it is a form for a bucket, or when it comes to the listener of S3.
+//! A request is in S3's dialect if its host is an S3 host, if it has an S3 signature in the head or
+//! the query, if it is a form for a bucket, or if it arrives at the listener of S3.
 
 pub(in crate::frontend) mod admit;
 pub(in crate::frontend) mod body;

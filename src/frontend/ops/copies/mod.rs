@@ -1,7 +1,7 @@
 //! Blobs, blocks and pages from URLs.
 //!
 //! 1. `frontend::source` finds and authorizes the source.
-//! 2. `take.rs` shares its bytes with the destination, or stores them once more, encrypted if the
+//! 2. `take.rs` shares its bytes with the destination, or stores them again, encrypted if the
 //!    destination is. `pages.rs` does so for page blobs, step by step, and leaves out ranges that
 //!    were never written.
 //! 3. `blobs.rs` commits the content as a blob; `blocks.rs` as a block, an append or pages.
