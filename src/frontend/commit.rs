@@ -31,8 +31,9 @@ pub(crate) async fn commit<W: WriteRequest>(
     commit_into(rows, None, write, stored).await
 }
 
-/// As [`commit`], for a write into a container. It reads the container again first: what was
-/// deleted while the body arrived takes no write, and what may be deleted now is waited for.
+/// As [`commit`], for a write into a container. It reads the container again first: a container
+/// that was deleted while the body arrived takes no write, and a deletion in progress is waited
+/// for.
 pub(crate) async fn commit_into<W: WriteRequest>(
     rows: &RowAccess,
     container: Option<FoundContainer>,
@@ -49,7 +50,8 @@ async fn commit_write(
     stored: Option<Stored>,
 ) -> Result<WriteReply, index::Error> {
     let containers = Arc::clone(&rows.containers);
-    // Registered before the request can end: the purge of a deleted container waits for both.
+    // Noted before the request can end: the purge of a deleted container waits for requests and
+    // commits.
     let commit = rows.inflight.commit();
     let task = rows.tasks.spawn_part("commit", async move {
         let committing = stored.map(Stored::committing);
@@ -139,8 +141,9 @@ pub(crate) async fn commit_into_holding<W: WriteRequest, G: Send + 'static>(
 }
 
 /// As [`commit`], for the deletion of a blob. `noted` was made before the container was read, so a
-/// change of its versioning waits for this commit. Only where versions are kept, a deletion makes a
-/// row that an empty container may not have; then the container is read again, as for other writes.
+/// change of its versioning waits for this commit. Only if versions are kept, a deletion makes a
+/// row that an empty container must not have. The container is then read again, as for other
+/// writes.
 pub(crate) async fn commit_deletion<G: Send + 'static>(
     rows: &RowAccess,
     container: FoundContainer,

@@ -104,7 +104,7 @@ pub(super) async fn run(
         }
     };
     match ended {
-        // The process ends soon, and its sockets with it.
+        // The process ends soon, and closes its sockets.
         Ok(()) if listener.stop.is_cancelled() => Box::pin(lender.linger(clock.as_ref())).await,
         Ok(()) => {}
         Err(error) => tracing::debug!(?peer, %error, "a connection ended early"),
@@ -146,8 +146,9 @@ impl Connection<'_> {
         }
     }
 
-    /// Ends when the connection must. `served` was asked to end gracefully, and does so once its
-    /// client has taken the answers. Without a request or an answer in progress it has a `moment`.
+    /// Returns when the connection must end. `served` was asked to end gracefully, and does so once
+    /// its client has taken the answers. Without a request or an answer in progress it gets a
+    /// `moment`.
     async fn goodbye(
         &self,
         served: impl Future<Output = hyper::Result<()>>,
@@ -165,7 +166,7 @@ impl Connection<'_> {
 
     async fn http1(&self, stream: Rewound) -> io::Result<()> {
         let Self { peer, flow, listener, slot } = *self;
-        // Azure's metadata names have a case.
+        // Azure's metadata names are case-preserving.
         let spelling = Arc::<Spelling>::default();
         let stream = Layered::new(Box::new(stream), Noting(Arc::clone(&spelling)));
         let service = service_fn(|mut request: Request<Incoming>| {
@@ -194,7 +195,7 @@ impl Connection<'_> {
             biased;
             result = served.as_mut() => return result.map_err(io::Error::other),
             () = listener.stop.cancelled() => GOODBYE,
-            // HTTP/1.1 has no goodbye, and new clients do not wait for half a head.
+            // HTTP/1.1 has no GOAWAY, and new clients must not wait for the rest of a head.
             () = self.leave_requested() => Duration::ZERO,
         };
         served.as_mut().graceful_shutdown();
@@ -262,7 +263,7 @@ async fn answer(
         Some(running) => {
             let of = front.arriving(request.headers());
             let handled = {
-                // In a box, so that an idle connection does not hold room for it.
+                // Boxed, so that an idle connection does not reserve its space.
                 let handling = boxed(|| front.handle(of.id.to_string(), request, peer, &running));
                 working_on(Some(of), handling).await?
             };

@@ -37,7 +37,7 @@ pub(crate) struct Copies {
     /// A copy may begin.
     pub(super) wake: Notify,
     started: Mutex<Started>,
-    /// A copy panicked: there is a pause before it begins again.
+    /// A copy panicked, and pauses before it is tried again.
     pub(super) panicked: AtomicBool,
 }
 

@@ -1,6 +1,6 @@
-//! Why a pending copy failed, as its row keeps it: JSON of the refusal, in no dialect's words.
-//! Releases before that kept a line of Azure's, which is shown as it stands. `api-spec/rows.md`
-//! describes the field.
+//! The failure of a pending copy, as its row keeps it: the refusal as JSON, independent of
+//! dialects. Earlier releases kept a line of Azure's text, which is shown unchanged.
+//! `api-spec/rows.md` describes the field.
 
 use serde::Deserialize;
 use serde::Serialize;

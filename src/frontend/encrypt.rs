@@ -204,7 +204,7 @@ pub(crate) enum PieceError {
     /// It is encrypted under a customer-provided key that the request does not have.
     #[error("the content is encrypted under another key")]
     Locked,
-    /// It is not what was stored, though its checksums may match.
+    /// It is not the stored content, although its checksums may match.
     #[error(
         "encrypted content in {} is damaged or was changed",
         .0.map_or("a row".to_owned(), |extent| format!("extent {extent}"))

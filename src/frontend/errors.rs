@@ -280,7 +280,7 @@ pub(crate) fn from_auth(error: &auth::Error) -> Refusal {
 fn from_auth_alone(error: &auth::Error) -> Refusal {
     use auth::Error as E;
     match error {
-        // As the service does: anonymous callers do not learn whether the resource exists.
+        // As on the service: anonymous callers do not learn whether the resource exists.
         E::Missing => Reason::NoAuthenticationInformation.into(),
         E::Token { detail } => Refusal::new(Reason::InvalidAuthenticationInfo)
             .status(401)

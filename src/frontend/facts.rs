@@ -100,7 +100,7 @@ fn tier(tiers: TierFamily, record: &BlobRecord, now: Timestamp) -> Option<TierFa
     }
 }
 
-/// As [`of_blob`], for a blob of a container that may keep versions: what was written before it did
+/// As [`of_blob`], for a blob of a container that may keep versions: a blob that was written before
 /// is the null version.
 pub(crate) fn of_version(
     front: &FrontEnd,

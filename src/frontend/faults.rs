@@ -340,7 +340,7 @@ impl Faults {
         self.in_force.set(i64::try_from(rules.in_force.len()).unwrap_or(i64::MAX));
     }
 
-    /// Logs every minute that the dial is on, until it is off.
+    /// Logs every minute that the dial is on, until it is switched off.
     async fn remind(self) {
         loop {
             tokio::select! {
@@ -365,7 +365,7 @@ impl Faults {
 }
 
 impl InForce {
-    /// Decides about a request. Each matching request costs exactly one random number, so that the
+    /// Decides about a request. Each matching request uses exactly one random number, so that the
     /// same seed gives the same decisions.
     fn draw(&mut self, target: FaultTarget<'_>) -> Option<InjectedFault> {
         if !matches(&self.state.rule, target) {

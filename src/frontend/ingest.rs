@@ -1,5 +1,5 @@
 //! Receives a body: hashes it while it arrives, stores it by its size, and checks the length and
-//! checksums that the client gave.
+//! checksums that the client sent.
 
 use std::sync::Arc;
 
@@ -41,15 +41,15 @@ const CHUNK: usize = AUTHENTICATED_CHUNK_BYTES as usize;
 pub(crate) struct Ingested {
     pub(crate) stored: Stored,
     pub(crate) crc64: Crc64,
-    /// Computed when it is wanted or the client gave one.
+    /// Computed if it is wanted or the client sent one.
     pub(crate) md5: Option<Md5>,
     /// The checksum that the client names, if it names one.
     pub(crate) named: Option<ChecksumValue>,
 }
 
 impl Ingested {
-    /// The CRC-64 in the row. Encrypted content has none: it would reveal something of the plain
-    /// text, and the authentication tags of the chunks protect the content better.
+    /// The CRC-64 in the row. Encrypted content has none: it would reveal information about the
+    /// plain text, and the authentication tags of the chunks protect the content better.
     pub(crate) const fn kept_crc64(&self) -> Crc64 {
         if self.stored.is_encrypted() { Crc64::EMPTY } else { self.crc64 }
     }
@@ -62,7 +62,7 @@ pub(crate) type DocumentMemory = Arc<[BodyReservation]>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Checksums {
     pub(crate) crc64: Crc64,
-    /// Computed when it is wanted or the client gave one.
+    /// Computed if it is wanted or the client sent one.
     pub(crate) md5: Option<Md5>,
     /// The one that the request names.
     pub(crate) named: Option<ChecksumValue>,
@@ -109,7 +109,7 @@ impl<'a> Hashes<'a> {
         }
     }
 
-    /// Compares the checksums with those that the client gave. `trailer` is what stood behind the
+    /// Compares the checksums with those that the client gave. `trailer` is the checksum behind the
     /// content.
     async fn finish(
         self,

@@ -20,7 +20,7 @@ pub struct Unread {
     pub keys: KeyRange,
     /// The partition that owns them.
     pub partition: PartitionId,
-    /// Whether it is one account, of which it is not known whether a change was made.
+    /// Whether it is one account for which the outcome of a change is unknown.
     pub in_doubt: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Fair shares of a bounded resource.
 //!
 //! While at least a quarter of the resource is free, every account may take some. Below that, an
-//! account that has its share takes no more while other accounts are active, so that the rest is
-//! left for those below their share. An account that is alone may take everything.
+//! account with its share gets no more while other accounts are active, so that the rest is left
+//! for accounts below their share. An account that is alone may take everything.
 
 use std::collections::HashMap;
 use std::collections::HashSet;

@@ -1,12 +1,12 @@
 //! Measures how fast a client takes its answers and sends its uploads.
 //!
-//! Only the time counts in which bytes are ready and the client does not take them; the time of the
+//! Only time in which bytes are ready and the client does not take them counts; the time of the
 //! server's disks does not count. While bytes are ready, the client must take some within the stall
 //! time, and in each stall time as many bytes as the minimum rate demands.
 //!
 //! An upload is measured likewise: the client is offered space for bytes, and takes it when it
-//! sends them. Only the time counts in which the server waits for the client. `docs/overload.md`
-//! names an exception over HTTP/2.
+//! sends them. Only time in which the server waits for the client counts. `docs/overload.md` names
+//! an exception over HTTP/2.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::frontend::write::BodyMemory;
 use crate::types::AccountId;
 
 /// When this many streams of a connection are cut within [`STREAMS_CUT_IN`], the connection is cut
-/// too: a client that stalls so often is not merely slow.
+/// too: a client that stalls this often is not merely slow.
 const STREAMS_CUT_MAX: u32 = 16;
 /// The time in which cut streams are counted.
 const STREAMS_CUT_IN: Duration = Duration::from_secs(60);
@@ -42,7 +42,7 @@ pub(crate) struct StallLimits {
     pub(crate) stall: Duration,
     /// Bytes per second that it must take; 0 for no minimum.
     pub(crate) rate_min: u64,
-    /// Taking fewer bytes is no progress of note, while others need what it holds.
+    /// Taking fewer bytes does not count as progress while others need its resources.
     pub(crate) note: u64,
 }
 
@@ -66,7 +66,8 @@ pub(crate) enum CutOffReason {
     Stalled,
     /// Bytes were taken more slowly than the minimum rate.
     Slow,
-    /// Nothing of note was taken for some seconds, and others need what the answer or upload holds.
+    /// No progress was made for some seconds, and others need the resources of the answer or
+    /// upload.
     Contention,
 }
 
@@ -191,8 +192,9 @@ impl Flow {
         self.taken.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Records what it holds until an answer has been sent. The memory of a stream counts for its
-    /// connection too: the connection may still buffer the end of an answer when the stream ends.
+    /// Records the resources that it holds until an answer has been sent. The memory of a stream
+    /// counts for its connection too: the connection may still buffer the end of an answer when the
+    /// stream ends.
     pub(crate) fn hold(&self, pass: Option<&Arc<Pass>>, memory: Option<&Arc<MemoryUse>>) {
         let mut holds = self.holds();
         holds.pass = pass.map(Arc::downgrade).unwrap_or_default();
@@ -241,7 +243,7 @@ impl Flow {
         Some(Duration::from_millis(millis(now).saturating_sub(since)))
     }
 
-    /// How long bytes have been ready since the last progress of note; `None` when none are ready.
+    /// How long bytes have been ready since the last progress; `None` when none are ready.
     pub(crate) fn stood(&self, now: Duration) -> Option<Duration> {
         let still = self.still(now)?;
         Some(self.since(&self.note).waited + still)
@@ -262,8 +264,8 @@ impl Flow {
         mark.taken.store(self.taken.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    /// The fault of its client under these limits; a copy source has other limits. Begins the next
-    /// quota when one is complete, and marks progress of note.
+    /// Checks its client against these limits, and returns the fault, if any; a copy source has
+    /// other limits. Begins the next quota when one is complete, and marks progress.
     pub(crate) fn judge(&self, limits: StallLimits, now: Duration) -> Option<CutOffReason> {
         if self.since(&self.note).taken >= limits.note {
             self.set(&self.note);

@@ -62,7 +62,7 @@ pub(crate) enum Entry {
     Serve(Arc<Slot>),
     /// Its first request is answered 503.
     Refuse(RefusedSlot),
-    /// Too many are being refused: it is closed without an answer.
+    /// Too many are being refused: the connection is closed without an answer.
     Close,
 }
 
@@ -159,7 +159,7 @@ impl Slot {
     /// Waits as long as a connection that is leaving or idle may stay: at least a `moment`, and
     /// until its requests have ended and nothing is `outstanding`. The latter is needed because a
     /// body ends when its last bytes are buffered, before the client has them. Returns after `most`
-    /// in any case, so that a client that keeps a request open does not keep the place for ever.
+    /// in any case, so that a client that keeps a request open does not keep the place forever.
     pub(crate) async fn goodbye(
         &self,
         mut moment: Duration,

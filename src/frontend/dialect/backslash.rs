@@ -1,10 +1,10 @@
 //! Blobs whose name has a backslash, addressed through Azure, which reads a backslash in a URL as a
 //! slash.
 //!
-//! Such names are in stores of earlier releases, and other dialects make them. So that they can be
-//! read, changed and deleted, a URL with a backslash means the blob of exactly that name where it
-//! exists and the one with slashes does not. Only senders who proved who they are learn of it, and
-//! a signature of one blob is good for the name that it signs only.
+//! Such names are in stores of earlier releases, and other dialects create them. To make them
+//! accessible, a URL with a backslash means the blob of exactly that name if it exists and the one
+//! with slashes does not. Only authenticated senders can use this, and a signature of one blob is
+//! valid only for the name that it signs.
 
 use crate::auth::Reach;
 use crate::frontend::access::admitted::AddressedRequest;

@@ -82,7 +82,7 @@ pub trait Foreign: Debug + Send + Sync {
     /// When the head requests no known operation.
     fn action(&self, head: &Parts, address: &Address) -> Result<Action, Refusal>;
 
-    /// The operation that the request asks for.
+    /// The operation of the request.
     ///
     /// # Errors
     /// The first thing that is wrong with the head.

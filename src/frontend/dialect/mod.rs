@@ -88,7 +88,7 @@ impl Dialects {
         }
     }
 
-    /// The dialect that a test brought along, if the request speaks it.
+    /// The dialect that a test provides, if the request speaks it.
     #[cfg(debug_assertions)]
     fn of_a_test(&self, head: &Parts) -> Option<Dialect<'_>> {
         let foreign = self.foreign.as_deref().filter(|foreign| foreign.recognises(head))?;
@@ -172,7 +172,7 @@ impl<'a> Dialect<'a> {
         }
     }
 
-    /// Whether the request announces a form, whose fields are read before all else.
+    /// Whether the request announces a form, whose fields are read first.
     pub(in crate::frontend) fn has_form(self, head: &Parts) -> bool {
         match self {
             Self::S3(settings) => settings.has_form(head),

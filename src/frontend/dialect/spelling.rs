@@ -3,8 +3,8 @@
 //!
 //! hyper's parser alone decides what a request is. The notes are used only for the case of a name
 //! that hyper has parsed. At worst a name has the case of another head of the connection, or lower
-//! case: if a client sends a request before it has the answer of the last one, and if what is left
-//! of a body looks like a head.
+//! case: if a client sends a request before it has the answer of the last one, and if the rest of a
+//! body looks like a head.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -24,8 +24,8 @@ use crate::types::Metadata;
 const BYTES_MAX: usize = 16 << 10;
 /// The end of a request line. The rest of the line does not matter.
 const VERSIONS: [&[u8]; 2] = [b"HTTP/1.1", b"HTTP/1.0"];
-/// The begin of a request line whose request sets no metadata, so that its head is not looked at.
-/// Reads are most requests.
+/// The beginning of a request line whose request sets no metadata, so that its head is not
+/// examined. Reads are most requests.
 const READS: [&[u8]; 2] = [b"GET ", b"HEAD "];
 /// Bytes at the end of a line that show whether it is a request line.
 const VERSION_TAIL: usize = 9;
@@ -54,7 +54,8 @@ pub struct Spelling {
 #[derive(Debug, Default)]
 struct Scan {
     stage: Stage,
-    /// The begin of a line whose end is not read yet; of a line before the head its last bytes.
+    /// The beginning of a line whose end is not read yet; for a line before the head, its last
+    /// bytes.
     held: Vec<u8>,
     names: Vec<String>,
     /// Bytes of `names`.
@@ -71,7 +72,7 @@ enum Stage {
     /// Lines of the head are read.
     Head,
     /// The head is read, or has no metadata. If more is read before it is given to a request, it
-    /// was no head, or this is the rest of it.
+    /// was not a head, or this is the rest of it.
     After,
     /// The request has it, and its answer is not there yet.
     Given,

@@ -1,4 +1,4 @@
-//! Unlocks blobs: finds the key under which one is, and refuses what is under a disabled scope.
+//! Unlocks blobs: finds the key of a blob, and refuses blobs under a disabled scope.
 
 use prometheus_client::metrics::counter::Counter;
 
@@ -63,7 +63,7 @@ impl Unlocking {
         }))
     }
 
-    /// For the blob that was found. `None` for one that is not under a key.
+    /// For the blob that was found; `None` if it is not under a key.
     ///
     /// # Errors
     /// `AuthorizationFailure` for a blob under a disabled scope.
@@ -103,7 +103,7 @@ pub(crate) async fn check_blob(
     check(account, under(front, blob).await?.as_ref())
 }
 
-/// Puts the key of a blob's scope into what must hold for a change of its properties, which need
+/// Puts the key of a blob's scope into the precondition of a change of its properties, which need
 /// not name the scope: a Content-MD5 among them is stored under that key.
 ///
 /// # Errors

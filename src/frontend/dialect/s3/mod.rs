@@ -37,7 +37,7 @@ use crate::types::BlobName;
 use crate::types::ContainerName;
 use crate::types::NameError;
 
-/// How S3 requests are recognised, and the defaults for what they leave out.
+/// How S3 requests are recognised, and defaults for omitted values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct S3Settings {
     /// Domains `D` for which `s3.D`, `BUCKET.s3.D`, `s3.ACCOUNT.D` and `BUCKET.s3.ACCOUNT.D` are
@@ -45,7 +45,7 @@ pub struct S3Settings {
     pub domains: Vec<String>,
     /// The account of unsigned requests whose host names no account.
     pub account: Option<AccountName>,
-    /// The location of buckets that were made without one.
+    /// The region of buckets that were created without one.
     pub region: String,
     /// The accounts of access keys of users.
     pub access_keys: AccessKeys,
@@ -219,7 +219,7 @@ fn key_name(text: &str) -> Result<BlobName, Refusal> {
     })
 }
 
-/// Whether a request is one of Azure Blob, which came to an address of S3.
+/// Whether a request to an address of S3 is one of Azure Blob.
 fn speaks_blob(head: &Parts) -> bool {
     let authorization = head.headers.get(AUTHORIZATION).map_or(&b""[..], HeaderValue::as_bytes);
     head.headers.contains_key("x-ms-version") || authorization.starts_with(b"SharedKey")

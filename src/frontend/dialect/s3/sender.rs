@@ -49,7 +49,7 @@ pub(super) enum Holder {
     Root,
     /// A user.
     User(Arc<User>),
-    /// The holder of temporary keys: what their token says, and what it may do.
+    /// The holder of temporary keys: the content of their token, and the caller.
     Session(Box<(Session, UserCaller)>),
 }
 
@@ -83,7 +83,7 @@ pub(super) fn identify(
     let is_own = own.name == account.name;
     let caller = match holder {
         Holder::Root if is_own => Caller::Key,
-        // Everybody has the development key.
+        // The development key is public.
         Holder::Root if own.keys.are_well_known() => Caller::Anyone,
         Holder::User(user) if is_own => Caller::User(Box::new(UserCaller::of_user(user))),
         Holder::Session(session) if is_own => Caller::User(Box::new(session.1)),
