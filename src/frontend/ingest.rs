@@ -109,7 +109,7 @@ impl<'a> Hashes<'a> {
         }
     }
 
-    /// Compares the checksums with those that the client gave. `trailer` is the checksum behind the
+    /// Compares the checksums with those that the client sent. `trailer` is the checksum behind the
     /// content.
     async fn finish(
         self,
@@ -220,7 +220,7 @@ impl<'a> Receiving<'a> {
         Ok(Some(piece))
     }
 
-    /// Holds the body in memory, until it ends or more than `bytes_max` have come.
+    /// Holds the body in memory, until it ends or more than `bytes_max` bytes have arrived.
     async fn collect(&mut self, bytes_max: u64) -> Result<Received, Refusal> {
         let (mut pieces, mut held) = (Vec::new(), Vec::new());
         while self.came <= bytes_max {
@@ -234,7 +234,7 @@ impl<'a> Receiving<'a> {
         Ok(Received { pieces, held, whole: false })
     }
 
-    /// Compares the checksums with those that the client gave.
+    /// Compares the checksums with those that the client sent.
     async fn finish(self) -> Result<Checksums, Refusal> {
         let trailer = self.body.trailer_checksum()?;
         self.hashes.finish(self.upload, trailer).await
@@ -295,7 +295,7 @@ async fn ingest_small(
     encrypting: Option<Encrypting>,
 ) -> Result<Ingested, Refusal> {
     let (pool, len) = (receiving.pool, receiving.came);
-    // Checked before anything is stored, so that a wrong body leaves no garbage.
+    // Checked before anything is stored, so that an invalid body leaves no garbage.
     let Checksums { crc64, md5, named } = receiving.finish().await?;
     let nonce = encrypting.as_ref().map(Encrypting::nonce);
     if let Some(encrypting) = encrypting {
@@ -307,8 +307,8 @@ async fn ingest_small(
     Ok(Ingested { stored, crc64, md5, named })
 }
 
-/// Stores content as it comes, after what was received of it before its length was known to be
-/// large.
+/// Stores content as it arrives, after the pieces that were received before its length was known to
+/// be large.
 async fn ingest_large(
     mut receiving: Receiving<'_>,
     begun: Option<Received>,
@@ -376,7 +376,7 @@ pub(crate) async fn verify(
     hashes.finish(upload, None).await
 }
 
-/// Checks the CRC-64 that the client gave against that of bytes stored already.
+/// Checks the CRC-64 that the client sent against that of bytes stored already.
 pub(crate) fn check_crc64(upload: &Upload, known: Crc64) -> Result<(), Refusal> {
     match upload.crc64 {
         Some(claimed) if claimed != known => Err(Refusal::new(Reason::Crc64Mismatch)

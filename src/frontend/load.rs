@@ -29,8 +29,8 @@ pub(crate) struct LoadLimits {
     pub(crate) answers: Arc<AnswerBudget>,
     /// Turns of queries: the number of queries that work at a time.
     pub(crate) query_turns: Arc<Semaphore>,
-    /// The memory of queries. It is apart from that of answers, of which a few large queries would
-    /// leave nothing.
+    /// The memory of queries. It is separate from that of answers, which a few large queries would
+    /// exhaust.
     pub(crate) queries: Arc<AnswerBudget>,
     /// How fast clients take answers.
     pub(crate) flows: Arc<Flows>,

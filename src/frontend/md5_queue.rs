@@ -57,7 +57,7 @@ pub(crate) struct Batched<'a> {
 /// Pieces of bodies that wait to be hashed together.
 #[derive(Debug)]
 pub(crate) struct Md5Queue {
-    /// `None` if the library is wrong on this processor.
+    /// `None` if the library's self-test fails on this processor.
     batch: Option<Md5Batch>,
     backlog: Mutex<Backlog>,
 }
@@ -138,9 +138,9 @@ impl Batched<'_> {
         Ok(stream.finish())
     }
 
-    /// Hashes until the MD5 lags behind by no more than it may. Before each batch other bodies have
-    /// a turn, if they have too little here: a client sends in bursts, so a body that has caught up
-    /// may have nothing, though its connection has.
+    /// Hashes until the MD5 lags behind by no more than it may. Before each batch other bodies get
+    /// a turn, if they have queued too little: a client sends in bursts, so a body that has caught
+    /// up may have nothing queued although its connection has bytes.
     async fn catch_up_with_others(&self) -> Result<(), Refusal> {
         for _ in 0..TURNS_GIVEN {
             let (ready, bodies) = self.queue.lock().company();

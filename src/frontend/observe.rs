@@ -58,7 +58,7 @@ pub(super) struct RequestContext {
     pub(super) authenticated: bool,
     /// The sender, while the audit log is on.
     pub(super) principal: Principal,
-    /// The address that is meant, where it is not the one that the URL spells.
+    /// The actual address, if it differs from that of the URL.
     pub(super) meant: Option<Address>,
     /// Its lines of the audit log.
     pub(super) draft: Option<Box<Draft>>,
@@ -154,7 +154,7 @@ pub(super) struct Exchange<'a> {
     pub(super) answer: Option<&'a Response<ResponseBody>>,
     /// The user that sent it, if it is one of the account.
     pub(super) user: Option<&'a User>,
-    /// The address that is meant, where it is not the one that the URL spells.
+    /// The actual address, if it differs from that of the URL.
     pub(super) meant: Option<&'a Address>,
 }
 
@@ -294,7 +294,7 @@ pub(super) fn facts(
     }
 }
 
-/// The method, or what OpenTelemetry calls one that is not known.
+/// The method, or OpenTelemetry's name for unknown ones.
 pub(super) fn known_method(method: &http::Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "PUT", "HEAD", "DELETE", "POST", "OPTIONS", "PATCH"];
     KNOWN.into_iter().find(|known| method == known).unwrap_or("_OTHER")

@@ -28,7 +28,7 @@ pub(crate) struct Opening {
     /// How long a handshake may take.
     pub(crate) handshake: Duration,
     pub(crate) clock: Arc<dyn Clock>,
-    /// When the last warning about a client that speaks TLS in vain was logged.
+    /// When the last warning about a client that tried TLS was logged.
     pub(crate) tls_warned_at: Mutex<Option<Duration>>,
 }
 

@@ -56,7 +56,7 @@ const STEP_BYTES: u64 = 1 << 20;
 pub(crate) struct Reading {
     pub(crate) blob: BlobVersion,
     pub(crate) view: BlobView,
-    /// Keeps reclaim from freeing what the view names.
+    /// Keeps reclaim from freeing the bytes that the view names.
     pub(crate) note: ReadNote,
     /// Of a request with a customer-provided key.
     pub(crate) decrypting: Option<Decrypting>,
@@ -80,7 +80,7 @@ pub(crate) struct BlobSource {
     /// Of a request with a customer-provided key.
     decrypting: Option<Decrypting>,
     memory: Option<AnswerMemory>,
-    /// Keeps reclaim from freeing what the pieces name.
+    /// Keeps reclaim from freeing the bytes that the pieces name.
     note: ReadNote,
     /// The request's id, for log lines: the body is read after the head was sent.
     request: Option<CurrentRequest>,
@@ -129,7 +129,7 @@ fn shorten(pieces: &mut Vec<Piece>, extents_max: usize) -> Option<u64> {
     None
 }
 
-/// The wanted bytes, if the row has all of them: then nothing is to be read.
+/// The wanted bytes, if the row has all of them, so that no extent is read.
 pub(crate) fn in_row(view: &BlobView) -> Option<Bytes> {
     if let [Piece::Inline(bytes)] = view.pieces.as_slice() { Some(bytes.clone()) } else { None }
 }
@@ -199,7 +199,7 @@ impl BlobSource {
         (self.pieces_end, self.end) = (range.start, range.end);
     }
 
-    /// The next pieces, for who does not send them on; `None` at the end.
+    /// The next pieces, for a caller that does not stream them to a client; `None` at the end.
     ///
     /// # Errors
     /// Those of the index and of the content; `ServerBusy` if no memory is free.
@@ -303,7 +303,7 @@ async fn look_up_next(
         pieces: true,
     };
     let view = router.ask(read).await?;
-    // Another blob has the name now, or the blob is shorter.
+    // The name belongs to another blob now, or the blob is shorter.
     if view.generation != generation || view.pieces_end <= range.start {
         return Err(index::Refused::BlobNotFound.into());
     }

@@ -55,7 +55,7 @@ pub struct Dependencies {
     pub tokens: Tokens,
     /// Reads, writes and copies in progress, which reclaim must wait for.
     pub inflight: InFlight,
-    /// The requests of all processes, for who deletes a container that must be empty.
+    /// The requests of all processes, for the deletion of containers that must be empty.
     pub requests: Arc<dyn RunningRequests>,
     /// Clock, randomness and tasks.
     pub env: Env,
@@ -150,7 +150,7 @@ impl FrontEnd {
         &self.metrics.connections
     }
 
-    /// Counts content under customer-provided keys that was not what was stored.
+    /// Counts content under customer-provided keys that differs from the stored content.
     pub(super) fn not_authentic(&self) -> Counter {
         self.metrics.not_authentic.clone()
     }

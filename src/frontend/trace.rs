@@ -92,7 +92,7 @@ impl TraceLine {
 pub enum TraceEvent {
     /// A request.
     Line(Arc<TraceLine>),
-    /// So many lines were lost because the watcher read too slowly.
+    /// The number of lines that were lost because the watcher read too slowly.
     Lost(u64),
 }
 

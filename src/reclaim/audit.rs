@@ -43,7 +43,7 @@ pub(super) async fn audit(reclaim: &Reclaim) -> Result<AuditReport, Error> {
     };
     while let Some(cursor) = next {
         let place = walk_and_free(reclaim, cursor, &mut report).await?;
-        // After the walk: what a crash interrupts is done again.
+        // After the walk: a walk that a crash interrupts is repeated.
         next = place.map(|place| cursor.advanced_to(place)).transpose()?;
         if next.is_some() || is_stored {
             is_stored = save(reclaim, next).await;

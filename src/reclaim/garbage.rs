@@ -33,8 +33,8 @@ pub(super) struct Seen {
     pub(super) held_bytes: u64,
 }
 
-/// Frees a bounded part of the garbage of one partition, except what is being read. Returns whether
-/// there is more to do soon.
+/// Frees a bounded part of the garbage of one partition, except bytes that are being read. Returns
+/// whether there is more to do soon.
 pub(super) async fn free(
     reclaim: &Reclaim,
     target: Target,

@@ -67,7 +67,7 @@ impl Live {
         self.from.extent..=last
     }
 
-    /// Adds live bytes. Bytes outside of what this walk audits are ignored.
+    /// Adds live bytes. Bytes outside of the extents that this walk audits are ignored.
     pub(super) fn add(&mut self, extent: ExtentId, range: Range<u64>) {
         let range = self.clipped(extent, range);
         if range.is_empty() {

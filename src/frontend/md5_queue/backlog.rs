@@ -154,7 +154,7 @@ impl Backlog {
     /// Takes streams back that were hashed.
     pub(super) fn put_back(&mut self, lanes: Vec<Lane>) {
         for Lane { id, stream, .. } in lanes {
-            // One that was given up has no place any more.
+            // A body that was given up has no place any more.
             let Some(body) = self.bodies.get_mut(&id) else { continue };
             body.stream = Some(stream);
             drop(body.returned.take());

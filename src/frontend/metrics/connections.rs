@@ -12,9 +12,9 @@ use crate::telemetry::Counters;
 pub(crate) enum NotServed {
     /// Its peer has the most that it may have.
     Peer,
-    /// All places are taken, and no connection could be closed for it.
+    /// All places were taken, and no connection could be closed for the new one.
     Full,
-    /// Too many were being refused: it was closed without an answer.
+    /// Too many were being refused: the connection was closed without an answer.
     Unanswered,
 }
 

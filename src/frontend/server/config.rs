@@ -62,8 +62,8 @@ impl ServerConfig {
         let open_max = self.connections_max;
         let (peer_max, loopback_max) = match self.peer_connections_max {
             Some(max) => (max, max),
-            // Programs on this machine have all of its resources anyway, and the proxy that brings
-            // everybody is often one.
+            // Programs on this machine have all of its resources anyway, and a reverse proxy often
+            // runs there.
             None => (open_max.div_ceil(PEER_SHARE), usize::MAX),
         };
         Limits {

@@ -173,7 +173,7 @@ async fn find(
 ) -> Result<Inside, Refusal> {
     let unlocking = Unlocking::of(front, &target);
     let Located { blob, precondition, .. } = target.locate(&front.rows).await?;
-    // Before the look-up: what it finds is not freed until the copy has read it.
+    // Noted before the look-up, so that nothing that it finds is freed before the copy has read it.
     let mut note = front.rows.inflight.read(front.env.clock.monotonic());
     let asked = lookup::guard(precondition);
     let encryption = asked.encryption.clone();
@@ -183,7 +183,7 @@ async fn find(
     let scoped_md5 = scoped_md5(decrypting.as_ref(), &view.record)?;
     let copy = view.record.copy.as_ref();
     if copy.is_some_and(|copy| copy.status == CopyStatus::Pending) {
-        // Its bytes are still to come.
+        // Its copy is still pending.
         return Err(Reason::PendingCopyOperation.into());
     }
     if let Some(reads) = &front.last_access {

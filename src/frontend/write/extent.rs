@@ -165,7 +165,8 @@ impl ExtentWriter {
         Ok(open)
     }
 
-    /// Stops using the extent. It is sealed in the background; a restart seals what was missed.
+    /// Stops using the extent. It is sealed in the background; a restart seals those that were
+    /// missed.
     pub(super) fn seal(&mut self) {
         let Some(OpenExtent { id: extent, .. }) = self.open.take() else { return };
         let capacity = Arc::clone(&self.shared.capacity);

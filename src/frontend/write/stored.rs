@@ -103,7 +103,8 @@ impl Stored {
     }
 }
 
-/// Bytes whose row is being committed. They stay when this is dropped, whatever became of the row.
+/// Bytes whose row is being committed. They stay when this is dropped, whatever the outcome for the
+/// row.
 #[derive(Debug)]
 pub struct Committing {
     stored: Stored,

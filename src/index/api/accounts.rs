@@ -26,7 +26,7 @@ pub enum AccountChange {
     /// Replaces its shared keys: first and second, decoded and sealed; none when they come from the
     /// configuration.
     Keys(Vec<Secret>),
-    /// Whether its containers may be opened to everybody.
+    /// Whether its containers may have public access.
     Anonymous(bool),
     /// Whether its containers keep versions, unless they say so themselves.
     Versioning(bool),
@@ -74,7 +74,7 @@ pub struct SetUpAccount {
     pub keys: Vec<Secret>,
     /// The secret from which its user delegation keys are derived, sealed for its id.
     pub delegation_secret: Secret,
-    /// Whether its containers may be opened to everybody.
+    /// Whether its containers may have public access.
     pub anonymous: bool,
     /// Its kind and SKU.
     pub account_type: AccountType,

@@ -59,7 +59,7 @@ pub struct Guard {
 /// have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EncryptionClaim {
-    /// Not looked at: neither content nor metadata are read or written.
+    /// Not checked: neither content nor metadata are read or written.
     #[default]
     Unchecked,
     /// A key, a scope, or neither.

@@ -56,7 +56,7 @@ pub struct CreateContainer {
 pub enum ContainerChange {
     /// Replaces its metadata.
     Metadata(#[serde(deserialize_with = "Metadata::deserialize_checked")] Metadata),
-    /// Replaces who may do what in it.
+    /// Replaces its public access and access policies.
     Access {
         /// Anonymous access.
         public_access: PublicAccess,
@@ -185,6 +185,6 @@ pub struct ContainerPage {
     pub weight: usize,
     /// Where to go on, possibly in the next partition; `None` at the end.
     pub next: Option<Bytes>,
-    /// Rows looked at for it, removed ones included.
+    /// Rows examined for it, removed ones included.
     pub seen: usize,
 }

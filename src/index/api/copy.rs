@@ -137,8 +137,8 @@ pub struct PutCopy {
     pub copy: Option<Box<CopyRecord>>,
     /// Its tagged fields.
     pub fields: NewBlobFields,
-    /// Set for Incremental Copy Blob: the pages are what the snapshot adds, and become a snapshot
-    /// of the destination too.
+    /// Set for Incremental Copy Blob: the pages are the changes of the snapshot, and become a
+    /// snapshot of the destination too.
     pub increment: Option<Increment>,
     /// The remaining work of a pending copy. The content is then empty, and pages are `copy.total`
     /// bytes of zeros. No other write changes the blob until [`EndCopy`].

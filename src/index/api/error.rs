@@ -13,7 +13,7 @@ use crate::types::PartitionId;
 use crate::types::RetentionMode;
 use crate::types::VersionId;
 
-/// How a lease stands in the way of a request. Source: Lease Blob, Lease Container.
+/// How a lease prevents a request. Source: Lease Blob, Lease Container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError, Serialize, Deserialize)]
 pub enum LeaseRefusal {
     /// An id was sent but there is no lease.
@@ -142,7 +142,7 @@ pub enum Refused {
         /// The tag of the content of a blob.
         content_etag: Option<ContentEtag>,
     },
-    /// A lease stands in the way.
+    /// A lease prevents the request.
     #[error("{0}")]
     Lease(#[from] LeaseRefusal),
     /// The version is under a legal hold: it can neither be removed nor changed.
@@ -208,7 +208,7 @@ pub enum Refused {
     /// The blob is an incremental copy, which only Incremental Copy Blob changes.
     #[error("the blob is an incremental copy")]
     Incremental,
-    /// The blob is no incremental copy of this source.
+    /// The blob is not an incremental copy of this source.
     #[error("the blob is no incremental copy of this source")]
     OtherIncrement,
     /// The blob has this or a later snapshot of the source.
@@ -327,7 +327,7 @@ pub enum Error {
     #[error(transparent)]
     Corrupt(#[from] Damage),
     /// The partition cannot serve now (stopping, or its disk is poisoned). A change may or may not
-    /// have happened: the caller reads what is there before it retries.
+    /// have happened: the caller reads the state before it retries.
     #[error("the partition is unavailable: {0}")]
     Unavailable(String),
     /// The state of the named resource does not permit the request. The caller reports it to the

@@ -44,8 +44,7 @@ pub struct ListBlobs {
     pub uncommitted: bool,
     /// Which snapshots and versions are listed beside current blobs.
     pub history: History,
-    /// Also what was softly deleted: blobs, and of what the history has. Not beside
-    /// [`History::VersionsDown`].
+    /// Also soft-deleted blobs, snapshots and versions. Not beside [`History::VersionsDown`].
     pub deleted: bool,
     /// Also an entry for each blob of which nothing is left but versions. Not beside
     /// [`History::VersionsDown`].
@@ -206,6 +205,6 @@ pub struct ListPage {
     pub weight: usize,
     /// Where to go on, possibly in the next partition; `None` at the end of the container.
     pub next: Option<Bytes>,
-    /// Rows looked at for it, removed ones included.
+    /// Rows examined for it, removed ones included.
     pub seen: usize,
 }

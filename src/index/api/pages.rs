@@ -17,7 +17,7 @@ use crate::types::Revision;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
-/// `x-ms-if-sequence-number-*`: what the sequence number must be.
+/// `x-ms-if-sequence-number-*`: the condition on the sequence number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SequenceBounds {
     /// At most.
@@ -56,7 +56,7 @@ pub struct WritePages {
 /// The change of the sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SequenceAction {
-    /// The higher of this and what it is.
+    /// The higher of this and the present number.
     Max(u64),
     /// This.
     Update(u64),

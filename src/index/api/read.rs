@@ -85,7 +85,7 @@ pub enum Piece {
     Encrypted {
         /// How to decrypt.
         nonce: KeyedNonce,
-        /// Where the piece begins in what was encrypted as one.
+        /// The offset of the piece in the content that was encrypted as one.
         at: u64,
         /// The ciphertext.
         #[serde(deserialize_with = "unencrypted")]
@@ -140,7 +140,7 @@ impl Piece {
 pub struct BlobView {
     /// The blob.
     pub record: BlobRecord,
-    /// Whether it is the current blob, however it was asked for.
+    /// Whether it is the current blob, whichever revision was requested.
     pub is_current: bool,
     /// The wanted bytes of the content, half-open; empty for an empty blob.
     pub range: Range<u64>,

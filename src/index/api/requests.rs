@@ -57,7 +57,7 @@ pub enum Running {
         /// Commits noted later do not count.
         before: RequestMark,
     },
-    /// A copy noted before the mark that has not yet reported what it found.
+    /// A copy noted before the mark that has not yet reported its look-up.
     CopyLookUp {
         /// Copies noted later do not count.
         before: RequestMark,

@@ -110,7 +110,7 @@ pub struct TagPage {
     pub entries: Vec<TagEntry>,
     /// Where to go on, possibly in the next partition; `None` at the end.
     pub next: Option<Bytes>,
-    /// Rows looked at for it, removed ones included.
+    /// Rows examined for it, removed ones included.
     pub seen: usize,
 }
 

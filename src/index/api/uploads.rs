@@ -91,8 +91,8 @@ pub struct NamedPart {
     pub checksum: Option<ContentChecksum>,
 }
 
-/// Makes a blob of parts; the upload ends. A second completion with the same parts answers what the
-/// first one did.
+/// Makes a blob of parts; the upload ends. A second completion with the same parts gets the answer
+/// of the first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompleteUpload {
     /// The blob.

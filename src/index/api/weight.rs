@@ -39,7 +39,7 @@ use crate::types::Website;
 
 /// The memory that one allocation takes beside its bytes.
 const ALLOCATION: usize = 16;
-/// A queued write without what it points to, and its answer.
+/// A queued write without its heap allocations, and its answer.
 const FIXED: usize = size_of::<Write>() + 512;
 
 impl Write {

@@ -71,7 +71,7 @@ pub enum Write {
         name: AccountName,
         /// A fresh id.
         id: AccountId,
-        /// Whether its containers may be opened to everybody.
+        /// Whether its containers may have public access.
         anonymous: bool,
     },
     /// Changes an account; answers [`WriteReply::Account`].
@@ -107,17 +107,17 @@ pub enum Write {
     LeaseContainer(LeaseContainer),
     /// Put Blob.
     PutBlob(PutBlob),
-    /// Put Blob From URL, Copy Blob: what the destination does.
+    /// Put Blob From URL, Copy Blob: the part of the destination.
     PutCopy(Box<PutCopy>),
-    /// A copy by reference: what the source does; answers [`WriteReply::Shared`].
+    /// A copy by reference: the part of the source; answers [`WriteReply::Shared`].
     Share(Box<Share>),
-    /// A copy of pages by reference: what the source does; answers [`WriteReply::SharedPages`].
+    /// A copy of pages by reference: the part of the source; answers [`WriteReply::SharedPages`].
     SharePages(Box<SharePages>),
     /// Pages of a copy; answers [`WriteReply::Layer`].
     FillLayer(FillLayer),
     /// A pending copy ends.
     EndCopy(Box<EndCopy>),
-    /// The source of a pending copy is sealed anew.
+    /// The source of a pending copy was sealed again.
     ResealCopy(ResealCopy),
     /// Put Block.
     StageBlock(StageBlock),
@@ -153,8 +153,8 @@ pub enum Write {
     SetTier(SetTier),
     /// The blob was read, when that is tracked.
     NoteRead(NoteRead),
-    /// Reclaim: drops staged blocks of blobs last staged to before `before`, and what is remembered
-    /// of uploads that were completed before it; `key` as read by
+    /// Reclaim: drops staged blocks of blobs last staged to before `before`, and the rows of
+    /// uploads that were completed before it; `key` as read by
     /// [`Read::Expired`](crate::index::api::Read::Expired).
     ExpireStaged {
         /// The blob's routing key.
@@ -162,8 +162,8 @@ pub enum Write {
         /// Only if still not staged to since.
         before: Timestamp,
     },
-    /// Reclaim: removes what was softly deleted of a blob, or containers of a name that were softly
-    /// deleted, if it can no longer be restored; `key` as read by
+    /// Reclaim: removes soft-deleted rows of a blob, or soft-deleted containers of a name, that can
+    /// no longer be restored; `key` as read by
     /// [`Read::EndedDeletions`](crate::index::api::Read::EndedDeletions).
     ExpireDeleted {
         /// The routing key of the blob or the container.
@@ -330,9 +330,9 @@ impl Write {
 }
 
 impl Write {
-    /// The keys of all rows its outcome rests on, when that is one blob or what is left of a
-    /// deleted container: then it can be evaluated ahead of its turn, and holds as long as none of
-    /// these rows changes. The other writes are short.
+    /// The keys of all rows that determine its outcome, if these belong to one blob or one deleted
+    /// container. Such a write can be evaluated ahead of its turn, and the result is valid as long
+    /// as none of these rows changes. The other writes are short.
     #[must_use]
     pub fn reach(&self) -> Option<KeyRange> {
         match self {
@@ -429,7 +429,7 @@ pub enum WriteReply {
     Account(Box<AccountRecord>),
     /// A container or blob changed.
     Written(Written),
-    /// A blob, or a part of what it consists of, was deleted.
+    /// A blob, or some of its rows, was deleted.
     Deleted(Deleted),
     /// A container was closed; its record.
     Closed(Box<ContainerRecord>),

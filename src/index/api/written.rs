@@ -34,6 +34,6 @@ pub struct Deleted {
     pub version: Option<VersionId>,
     /// Whether that version is a delete marker.
     pub is_marker: bool,
-    /// Whether what was deleted stays, as a version or for some time.
+    /// Whether the deleted blob is kept, as a version or for some time.
     pub is_kept: bool,
 }

@@ -50,7 +50,7 @@ const DELETION_MAX: Duration = Duration::from_secs(8);
 const PATIENCE: Duration = Duration::from_secs(25);
 /// How long a look into a container takes before it is closed.
 const LOOK_MAX: Duration = Duration::from_secs(20);
-/// The first and the longest pause between two looks at what is waited for.
+/// The first and the longest pause between two polls of a wait.
 const PAUSE_MIN: Duration = Duration::from_millis(2);
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 
@@ -125,8 +125,8 @@ impl Containers {
         }
     }
 
-    /// Changes what a container demands of writes: whether it keeps versions, its object lock.
-    /// Every write that is acknowledged after this has seen the change.
+    /// Changes a setting of a container on which writes depend: versions, object lock. Every write
+    /// that is acknowledged after this has seen the change.
     ///
     /// # Errors
     /// Those of the guard and of the partition; [`Error::Overloaded`] if commits that began before

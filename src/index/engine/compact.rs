@@ -1,5 +1,5 @@
-//! Compaction: several runs of a family become one, so that a read examines few runs and deleted
-//! rows give their space back.
+//! Compaction: several runs of a family become one, so that a read examines few runs and the space
+//! of deleted rows is released.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 //!
 //! 1. `context.rs`: the parts that all partitions of a host use. `core.rs`: the state that the
 //!    committer, the readers and the maintenance of one partition share. `sources.rs`: its
-//!    memtables and runs. `failed.rs`: why durable work failed, and what that means for the
+//!    memtables and runs. `failed.rs`: why durable work failed, and the consequence for the
 //!    partition.
 //! 2. `partition.rs`: the handle of an open partition. It reads from a snapshot (`view.rs`,
 //!    `merge_rows.rs`), queues writes, and sends commands to the committer (`commands.rs`).

@@ -60,7 +60,7 @@ impl InFlight {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).next_copy
     }
 
-    /// Whether a copy noted before `mark` has not yet reported what it found.
+    /// Whether a copy noted before `mark` has not yet reported its look-up.
     pub(super) fn is_copy_looking_up(&self, mark: u64) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.copies.range(..mark).any(|(_, met)| met.is_none())

@@ -8,7 +8,7 @@
 //! Why that is enough. Reclaim finds only published rows: a garbage row is visible to every look-up
 //! that begins after reclaim has read it. A read noted after the mark begins its look-up after
 //! that, so it finds rows that do not name the bytes. For a read noted before the mark, reclaim
-//! waits until the read reports what it found, and longer if it found the extent. One counter
+//! waits until the read reports its look-up, and longer if that found the extent. One counter
 //! orders notes and marks. No clock is compared: neither the time of the garbage row nor the
 //! duration of its commit matters.
 //!
@@ -208,7 +208,7 @@ impl ReadNote {
         }
     }
 
-    /// A second read of what this one has looked up.
+    /// A second read of the content that this one has looked up.
     #[must_use]
     pub fn another(&self) -> Self {
         let mut reads = self.inflight.reads();

@@ -125,7 +125,7 @@ impl Way {
     }
 }
 
-/// A blob in the way of a write.
+/// A blob that a write replaces or deletes.
 #[derive(Clone, Copy)]
 pub(super) struct InTheWay<'a> {
     /// The current blob.
@@ -366,7 +366,7 @@ pub(super) async fn fork(
     Ok(current)
 }
 
-/// Removes the null version in the way of a version that is to be kept. There is one only if a
+/// Removes the null version before another version is kept under that id. There is one only if a
 /// write was evaluated with an older setting of its container.
 pub(super) async fn replace_null(
     eval: &mut Evaluation<'_>,

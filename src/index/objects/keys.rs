@@ -349,7 +349,7 @@ pub(crate) fn parse_setting_of_deleted(row: &[u8], of: &RoutingKey) -> Option<u8
 }
 
 /// The number of the setting in a row of a container in the versions family; `None` if the row is
-/// no setting.
+/// not a setting.
 pub(crate) fn parse_setting(row: &[u8], of: &RoutingKey) -> Option<u8> {
     match row.get(of.as_bytes().len()..)? {
         [SETTING, number] => Some(*number),

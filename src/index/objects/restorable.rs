@@ -119,7 +119,7 @@ pub(super) struct Restorables<'a> {
 }
 
 impl<'a> Restorables<'a> {
-    /// A walk over what was of one state.
+    /// A walk over the rows of one state.
     pub(super) fn of_state(view: &'a dyn Rows, key: &'a RoutingKey, state: DeletedState) -> Self {
         let (from, to) = keys::deleted_of_state(key, state);
         Self { key, rows: Cursor::new(view, Family::Versions, from, Some(to)) }
@@ -147,7 +147,7 @@ impl<'a> Restorables<'a> {
     }
 }
 
-/// Reads what was softly deleted.
+/// Reads a soft-deleted row.
 pub(super) async fn load(
     view: &dyn Rows,
     key: &RoutingKey,

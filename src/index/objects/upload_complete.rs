@@ -94,7 +94,7 @@ fn check_order(parts: &[NamedPart]) -> Result<(), UploadRefusal> {
     if parts.is_empty() || !ascends { Err(UploadRefusal::Order) } else { Ok(()) }
 }
 
-/// The blocks that the list takes, and what is left of the upload.
+/// The blocks that the list takes, and the rest of the upload.
 struct Taken {
     entries: Vec<Entry>,
     /// Locations of other parts.
@@ -171,7 +171,7 @@ fn check(
     Ok(total)
 }
 
-/// The blob in the way of the new one.
+/// The blob that the new one replaces.
 struct Replaced<'a> {
     before: Option<&'a BlobRecord>,
     /// The lease that stays.

@@ -82,9 +82,9 @@ pub(crate) enum Layout {
         /// One for each row, in order.
         directory: Vec<SegmentStart>,
     },
-    /// Of an append blob: full segments in rows of [`Family::Layout`], and what was appended since.
-    /// The id of a block is its number, u32 big endian. A segment's row may have more blocks than
-    /// the directory says: those of later appends.
+    /// Of an append blob: full segments in rows of [`Family::Layout`], and the blocks that were
+    /// appended since. The id of a block is its number, u32 big endian. A segment's row may have
+    /// more blocks than the directory says: those of later appends.
     Appended {
         /// In the keys: the ticks of the blob's making.
         generation: u64,
@@ -107,7 +107,7 @@ pub(crate) enum Layout {
 pub(crate) struct Span {
     /// Bytes.
     pub(crate) len: u64,
-    /// Bytes of the content before it: what was written over since.
+    /// Bytes of the content before it, which were overwritten since.
     pub(crate) skip: u64,
     /// Where its bytes are, one location at most; `None` for zeros that hide an older layer.
     pub(crate) content: Option<Content>,
@@ -157,7 +157,7 @@ impl Upgrade for StagedBlock {
     }
 }
 
-/// As version 1 wrote it, read for ever.
+/// As version 1 wrote it; it stays readable.
 #[derive(Deserialize)]
 struct StagedBlock1 {
     len: u64,
@@ -299,7 +299,8 @@ pub(crate) fn decode_record_head<'a, T: Upgrade>(
     read.map_err(|_| corrupt(family, key, "bad record"))
 }
 
-/// Decodes the record of a blob's row for a list, without a copy of what the list does not show.
+/// Decodes the record of a blob's row for a list, without a copy of the fields that the list does
+/// not show.
 pub(crate) fn decode_listed(
     family: Family,
     row: &Row,

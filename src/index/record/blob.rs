@@ -213,8 +213,9 @@ impl BlobRecord {
         self.fields = Some(fields).filter(|fields| **fields != BlobFields::default());
     }
 
-    /// S3's tag of its content: what the row says, else one that is derived from the row. Where the
-    /// row has no checksum of the content, a derived tag also changes with properties and metadata.
+    /// S3's tag of its content: the one in the row, else one that is derived from the row. Where
+    /// the row has no checksum of the content, a derived tag also changes with properties and
+    /// metadata.
     #[must_use]
     pub fn content_etag(&self) -> ContentEtag {
         let stored = self.content_tag().and_then(|tag| tag.etag(None));

@@ -49,8 +49,8 @@ const REOPEN_TRIES: usize = 20;
 const REOPEN_PAUSE_MAX: Duration = Duration::from_secs(5);
 
 impl IndexServer {
-    /// Splits a partition at `keys`; each key is the lower bound of a child. Writes wait for a
-    /// moment, reads go on. A split that has begun is completed even if the caller is cancelled.
+    /// Splits a partition at `keys`; each key is the lower bound of a child. Writes wait briefly;
+    /// reads continue. A split that has begun is completed even if the caller is cancelled.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -64,8 +64,8 @@ impl IndexServer {
         self.in_a_task("partition split", task).await
     }
 
-    /// Distributes the blobs of a partition by hash over `stripes` new ones. Writes wait for a
-    /// moment, reads go on. A change that has begun is completed even if the caller is cancelled.
+    /// Distributes the blobs of a partition by hash over `stripes` new ones. Writes wait briefly;
+    /// reads continue. A change that has begun is completed even if the caller is cancelled.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -96,8 +96,8 @@ impl IndexServer {
     }
 
     /// Merges neighbours, given in key order, or all stripes of a range. The host of the first gets
-    /// the result; the others are moved to it before. Writes wait for a moment, reads go on. A
-    /// merge that has begun is completed even if the caller is cancelled.
+    /// the result; the others are moved to it before. Writes wait briefly; reads continue. A merge
+    /// that has begun is completed even if the caller is cancelled.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -110,7 +110,7 @@ impl IndexServer {
         self.in_a_task("partition merge", task).await
     }
 
-    /// Moves a partition to another host. It keeps its id. Writes wait for a moment, reads go on. A
+    /// Moves a partition to another host. It keeps its id. Writes wait briefly; reads continue. A
     /// move that has begun is completed even if the caller is cancelled.
     ///
     /// # Errors
@@ -359,7 +359,7 @@ impl IndexServer {
         loop {
             match Partition::open(context, partition).await {
                 Ok(opened) => return Ok(opened),
-                // The descriptor was changed already, so this is no refusal.
+                // The descriptor was changed already, so this is not a refusal.
                 Err(error) if tried == tries => return Err(ChangeError::Failed(error)),
                 Err(error) => {
                     tracing::warn!(%partition, %error, "the partition does not open; trying again");

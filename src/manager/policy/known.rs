@@ -11,7 +11,7 @@ use crate::manager::policy::config::PolicyConfig;
 use crate::types::HostId;
 use crate::types::PartitionId;
 
-/// The policy, with what it remembers of each partition.
+/// The policy, with the state that it keeps of each partition.
 #[derive(Debug, Default)]
 pub struct Policy {
     pub(super) config: PolicyConfig,

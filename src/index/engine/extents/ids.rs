@@ -31,8 +31,8 @@ const TRIES: usize = 4;
 
 /// Makes sure that at least `count` recorded ids are left: no extent is created under an id that is
 /// not recorded. [`SPARE`] more are for extents that other tasks of the partition create before the
-/// caller does. After a refusal the coordinator is asked again only after a pause. It is no error
-/// if only the spare ids are refused.
+/// caller does. After a refusal the coordinator is asked again only after a pause. It is not an
+/// error if only the spare ids are refused.
 ///
 /// # Errors
 /// [`Failed::Full`], [`Failed::Refused`], [`Failed::Busy`]: no id was recorded. [`Failed::Fenced`]:

@@ -105,7 +105,7 @@ struct Gates {
 }
 
 impl MemoryCapacity {
-    /// Loses what is not durable, and forgets faults.
+    /// Loses bytes that are not durable, and forgets faults.
     pub(crate) fn crash(&self) {
         let mut state = self.0.lock().unwrap();
         for extent in state.extents.values_mut() {
