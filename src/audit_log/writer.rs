@@ -79,7 +79,7 @@ pub(super) enum Sink {
 }
 
 impl Sink {
-    /// Writes lines and removes from the batch what is written. The caller writes those that are
+    /// Writes lines and removes the written ones from the batch. The caller writes those that are
     /// left after an error again.
     async fn write(&mut self, batch: &mut Batch) -> Result<(), DiskError> {
         match self {

@@ -38,13 +38,13 @@ pub enum Action {
     CreateContainer,
     /// Delete it.
     DeleteContainer,
-    /// Read or set who may do what in a container.
+    /// Read or set the access policies of a container.
     Policy,
     /// Read the settings of a container.
     ReadSettings,
     /// Change them.
     WriteSettings,
-    /// Read or set who may do what with a blob.
+    /// Read or set the access control list of a blob.
     BlobPolicy,
     /// List the blobs of a container.
     ListBlobs {
@@ -78,7 +78,7 @@ pub enum Action {
     DeleteBlob,
     /// Delete a version of a blob.
     DeleteVersion,
-    /// End what was softly deleted before its time.
+    /// Remove soft-deleted rows before they expire.
     PermanentDelete,
     /// Read the tags of a blob.
     ReadTags,

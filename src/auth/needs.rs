@@ -50,7 +50,7 @@ const READ_ACCOUNT: Need = row(Level::Service, "r", "", Role::Owner);
 const WRITE_ACCOUNT: Need = row(Level::Service, "w", "", Role::Owner);
 /// Lists of the account.
 const LIST_ACCOUNT: Need = row(Level::Service, "l", "", Role::Reader);
-/// Readers may have a delegation key: what it signs grants no more than its holder is permitted.
+/// Readers may have a delegation key: its signatures permit no more than its holder's role.
 const DELEGATE_KEY: Need = row(Level::Service, "", "", Role::Reader);
 /// Reads of a container itself: no service signature is enough.
 const READ_CONTAINER: Need =
@@ -67,16 +67,16 @@ const BLOB_POLICY: Need = row(Level::Object, "", "", Role::Owner);
 const CREATE_CONTAINER: Need = row(Level::Container, "cw", "", Role::Contributor);
 const DELETE_CONTAINER: Need = row(Level::Container, "d", "", Role::Contributor);
 const LIST_BLOBS: Need = open(row(Level::Container, "l", "l", Role::Reader), Exposure::Container);
-/// Tags are never open to everybody.
+/// Tags are never public.
 const LIST_TAGS: Need =
     Need { also: SasPermissions::of("t"), ..row(Level::Container, "l", "l", Role::Reader) };
-/// Lists of uploads are never open to everybody.
+/// Lists of uploads are never public.
 const LIST_UPLOADS: Need = row(Level::Container, "l", "l", Role::Reader);
 const LIST_PARTS: Need = row(Level::Object, "r", "r", Role::Reader);
 const READ_BLOB: Need = open(row(Level::Object, "r", "r", Role::Reader), Exposure::Blob);
 const WRITE_BLOB: Need = row(Level::Object, "w", "w", Role::Contributor);
 const STAGE_BLOCK: Need = row(Level::Object, "cw", "cw", Role::Contributor);
-/// Adds to what is there.
+/// Adds to existing content.
 const APPEND_BLOB: Need = row(Level::Object, "aw", "aw", Role::Contributor);
 /// Makes a blob: `c` suffices to create one, `w` also replaces one.
 const PUT_BLOB: Need =
@@ -96,7 +96,7 @@ const READ_LOCK: Need = row(Level::Object, "r", "r", Role::Reader);
 const WRITE_LOCK: Need = row(Level::Object, "i", "i", Role::Owner);
 
 impl Action {
-    /// The public access that opens it to everybody; `None` for what is never open.
+    /// The public access that permits it to everyone; `None` for actions that are never public.
     #[must_use]
     pub const fn exposure(self) -> Option<Exposure> {
         need(self).anonymous
@@ -113,7 +113,7 @@ pub(super) const fn need(action: Action) -> Need {
             let role = Some(Role::Reader);
             Need { account: any, service: any, level: Level::Any, role, ..READ_ACCOUNT }
         }
-        // Each part is signed for what it does.
+        // Each part is signed for its own action.
         A::Batch => Need { account: any, service: any, level: Level::Any, ..WRITE_BLOB },
         A::ReadAccount => READ_ACCOUNT,
         A::WriteAccount => WRITE_ACCOUNT,

@@ -126,7 +126,7 @@ pub enum SessionError {
 pub struct SessionToken {
     account: AccountName,
     bytes: Vec<u8>,
-    /// Where what it says begins.
+    /// Where its content begins.
     said: usize,
 }
 

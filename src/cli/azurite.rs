@@ -42,7 +42,7 @@ const FOLDER: &str = "blockyard-data";
 /// The master key file in `--location`.
 const MASTER_KEY: &str = "blockyard-data.key";
 
-/// The services that are asked for.
+/// The requested services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Services {
     /// All, although only Blob is served.

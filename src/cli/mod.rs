@@ -1,4 +1,4 @@
-//! The command line of the program: its commands, their arguments, and what they print.
+//! The command line of the program: its commands, their arguments and their output.
 //!
 //! The main path: `main.rs` parses a [`Cli`] (`args.rs`) and passes it to `run.rs`, which calls the
 //! command. Each command has a file with its arguments, its work and its output:

@@ -108,7 +108,7 @@ impl SimDisk {
     }
 
     /// Makes the power fail now, if it has not already, and restarts. Earlier handles fail. The
-    /// disk keeps what was durable and a random part of the other changes.
+    /// disk keeps durable bytes and a random part of the other changes.
     #[must_use]
     pub fn restart_after_power_cut(&self) -> Arc<dyn Disk> {
         self.world().power_cut();

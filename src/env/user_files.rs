@@ -164,7 +164,7 @@ impl UserNote {
     /// held.
     ///
     /// # Errors
-    /// The system's; there is something that is no regular file.
+    /// The system's; the entry is not a regular file.
     pub fn lock(path: &Path) -> io::Result<Option<Self>> {
         loop {
             let file = match open_itself(path) {
@@ -200,7 +200,7 @@ impl UserNote {
         Ok(String::from_utf8(bytes).ok())
     }
 
-    /// Replaces what the note says.
+    /// Replaces the text of the note.
     ///
     /// # Errors
     /// The system's.

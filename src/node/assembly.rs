@@ -66,7 +66,7 @@ pub struct IndexPlan<'a> {
     pub boundaries: Option<&'a [RoutingKey]>,
 }
 
-/// A recovered index, and what other roles need to use it.
+/// A recovered index, and the parts with which other roles use it.
 #[derive(Debug)]
 pub struct Assembly {
     /// The parts on which it is built.

@@ -159,7 +159,7 @@ pub enum NodeError {
         /// Those of the last start that are not given.
         missing: String,
     },
-    /// A directory is no disk of the store and would become one.
+    /// A directory is not a disk of the store and would become one.
     #[error(
         "{path} holds no part of this store: is the disk mounted, or the path right? To make it a new disk of the store \
          give --add-disk {path}; nothing was changed"
@@ -176,7 +176,7 @@ pub enum NodeError {
         /// The directory.
         path: PathBuf,
     },
-    /// A directory of `--without-disk` is no disk of the store.
+    /// A directory of `--without-disk` is not a disk of the store.
     #[error("--without-disk {path} names no disk of this store; it has {known}")]
     DiskNotKnown {
         /// The directory.

@@ -373,7 +373,7 @@ fn account_store(
         .with_issuers(config.oidc.iter().map(|oidc| oidc.trusted().name))
 }
 
-/// Where the front end listens, and what it serves there.
+/// The addresses on which the front end listens, and the protocols that it serves there.
 struct BlobListener {
     bound: Bound,
     s3: Option<Bound>,

@@ -45,7 +45,7 @@ pub(crate) trait Record: Row {
     }
 }
 
-/// A record without columns, for what is known at the end.
+/// A record without columns, for results at the end.
 #[derive(Debug)]
 struct Nothing;
 
@@ -264,7 +264,7 @@ impl Answer {
         self.writer.end(out)
     }
 
-    /// Writes what is known only at the end of the blob.
+    /// Writes the results that are known only at the end of the blob.
     pub(crate) fn finish(&mut self, names: &[Cow<'_, str>], sink: &mut Sink) -> Result<(), Fault> {
         if !self.is_begun && self.names.is_empty() {
             self.is_begun = true;

@@ -134,7 +134,7 @@ pub enum Step {
     Done,
 }
 
-/// Where an execution puts what it makes. The caller takes it out between two steps.
+/// The output of an execution. The caller takes it out between two steps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sink {
     /// Bytes of the answer.

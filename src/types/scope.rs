@@ -22,8 +22,8 @@ pub enum DeleteScope {
     /// The blob, as an S3 object: where versions are kept a blob that does not exist gets a delete
     /// marker, and snapshots do not prevent that the blob becomes a version.
     Object,
-    /// A version; soft delete keeps it for some days. If it is the current blob, the one before
-    /// becomes current.
+    /// A version; soft delete keeps it for some days. If it is the current blob, the previous
+    /// version becomes current.
     Version(Revision),
     /// A version that is not current; soft delete keeps it for some days.
     FormerVersion(Timestamp),
@@ -32,7 +32,7 @@ pub enum DeleteScope {
 }
 
 impl DeleteScope {
-    /// Whether it is one version, which is removed for ever.
+    /// Whether it is one version, which is removed permanently.
     #[must_use]
     pub const fn is_version(self) -> bool {
         matches!(self, Self::Version(_) | Self::FormerVersion(_))

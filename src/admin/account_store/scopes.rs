@@ -68,7 +68,7 @@ impl AccountStore {
         self.scope(account, scope).await
     }
 
-    /// Enables or disables an encryption scope. While it is disabled, reads and writes of what is
+    /// Enables or disables an encryption scope. While it is disabled, reads and writes of content
     /// under it are refused.
     ///
     /// # Errors

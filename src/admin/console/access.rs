@@ -61,8 +61,8 @@ pub(in crate::admin) async fn required(
     token::required(State(token), request, next).await
 }
 
-/// Whether no other page than one of this listener asks. A client that is no browser sends neither
-/// header.
+/// Whether no other page than one of this listener asks. A client that is not a browser sends
+/// neither header.
 pub(super) fn is_own_page(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let host = text(HOST.as_str()).unwrap_or_default();

@@ -32,7 +32,7 @@ const SIGNATURE_V2: &str = "Signature";
 #[derive(Clone, Debug)]
 pub(super) struct Claim {
     access_key_id: String,
-    /// The policy in base64: what is signed.
+    /// The policy in base64, which is the signed text.
     policy: String,
     proof: Proof,
 }

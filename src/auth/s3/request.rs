@@ -49,7 +49,7 @@ impl SignedService {
     }
 }
 
-/// The fields of a form that are about its signature. Its policy is what is signed.
+/// The fields of a form that are about its signature. Its policy is the signed text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SignedForm<'a> {
     /// `policy`: the policy in base64.

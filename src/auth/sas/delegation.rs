@@ -65,7 +65,7 @@ impl fmt::Debug for DelegationSecret {
     }
 }
 
-/// A user delegation key: what it says, and in which words.
+/// A user delegation key: its fields, and their texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DelegationKey {
     /// Its holder: the object id of the principal.

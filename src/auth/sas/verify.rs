@@ -216,7 +216,7 @@ impl Signature {
         Some(Delegator { issuer, subject: self.fields.text("skoid") })
     }
 
-    /// Checks that the signature is valid for a request, and returns what it grants. `policy` is
+    /// Checks that the signature is valid for a request, and returns its permissions. `policy` is
     /// the container's policy with the name [`Signature::policy`].
     ///
     /// # Errors

@@ -83,7 +83,7 @@ impl std::fmt::Debug for AdminClient {
 }
 
 impl AdminClient {
-    /// Reads the token and what is needed to connect.
+    /// Reads the token and the settings of the connection.
     ///
     /// # Errors
     /// [`ClientError::NoToken`]; [`ClientError::NoAnswer`] when the authority cannot be read.

@@ -55,7 +55,7 @@ pub struct BenchArgs {
     pub s3: S3Args,
 }
 
-/// Where S3 is served, and who asks.
+/// The S3 endpoint and its credentials.
 #[derive(Args, Clone, Debug)]
 pub struct S3Args {
     /// Where s3:// leads; buckets are named in the path

@@ -1,4 +1,4 @@
-//! The container that is written to, and what is removed at the end.
+//! The container that is written to, and the removal at the end.
 
 use std::cell::Cell;
 use std::cell::RefCell;
@@ -253,7 +253,7 @@ impl Bed {
         }
     }
 
-    /// Gives a server time to forget what was deleted, more each time.
+    /// Gives a server time to finish deletions, more each time.
     async fn rest(&self, times: u32) {
         if times > 0 {
             self.driver.way.env.clock.sleep(REST * times).await;

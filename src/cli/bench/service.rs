@@ -1,4 +1,4 @@
-//! The service that is measured, and who asks.
+//! The measured service, and the credentials.
 
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ fn way(login: &LoginArgs, tls: bool, host: String, port: u16) -> Result<Way, Fil
     Ok(Way { env, host, port, tls: if tls { Some(connector()?) } else { None } })
 }
 
-/// The access key, or the account in its place.
+/// The access key, or the account if there is none.
 fn signer(args: &S3Args, login: &LoginArgs) -> Result<SigV4, FilesError> {
     // A session token belongs to an access key: it is not sent with another one.
     let own = args.access_key.is_some() && args.secret_key.is_some();

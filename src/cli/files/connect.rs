@@ -176,7 +176,7 @@ impl Login {
     }
 
     /// The endpoint in a URL, and what of its path is behind the account. A key signs only requests
-    /// to the host of the endpoint: another host could send what it gets to the right one.
+    /// to the host of the endpoint: another host could forward the request to the right one.
     ///
     /// # Errors
     /// [`FilesError::Url`]: no account, or a URL of another host without a signature.

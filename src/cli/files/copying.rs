@@ -18,7 +18,7 @@ pub(super) struct Options {
     pub(super) parallel: usize,
     /// Bytes of a block.
     pub(super) block_size: u64,
-    /// Whether to copy what is equal at the target.
+    /// Whether to copy files and blobs that are equal at the target.
     pub(super) force: bool,
     /// Whether to hold downloads against their Content-MD5.
     pub(super) verify: bool,

@@ -58,8 +58,8 @@ pub struct CpArgs {
     /// next block
     #[arg(long, value_name = "SIZE", default_value_t = Size::new(BLOCK_SIZE))]
     pub block_size: Size,
-    /// Copy also what is equal at the target: same size and Content-MD5; without a Content-MD5,
-    /// same size and a target that was changed after the source
+    /// Copy also files and blobs that are equal at the target: same size and Content-MD5; without a
+    /// Content-MD5, same size and a target that was changed after the source
     #[arg(long, short)]
     pub force: bool,
     /// Create the container of DST if it does not exist

@@ -75,7 +75,7 @@ pub enum FilesError {
 }
 
 impl FilesError {
-    /// Whether the command was wrong, rather than what it met.
+    /// Whether the command itself was wrong.
     #[must_use]
     pub fn is_of_usage(&self) -> bool {
         match self {
@@ -115,12 +115,12 @@ pub struct CallError {
 }
 
 impl CallError {
-    /// Whether what was requested does not exist.
+    /// Whether the requested resource does not exist.
     pub(super) fn is_missing(&self) -> bool {
         self.status == Some(404)
     }
 
-    /// Whether the sender may not do it, though it is known who sends.
+    /// Whether the sender is authenticated but not permitted to do it.
     pub(super) fn is_not_permitted(&self) -> bool {
         self.status == Some(403) && self.code != "AuthenticationFailed"
     }

@@ -73,8 +73,8 @@ impl fmt::Display for Unreadable {
     }
 }
 
-/// The entries of a folder in the order in which the service lists names: one level, or all that is
-/// no folder below it. Symbolic links are not followed. Its calls block.
+/// The entries of a folder in the order in which the service lists names: one level, or all entries
+/// except folders below it. Symbolic links are not followed. Its calls block.
 #[derive(Debug)]
 pub(super) struct Entries {
     recursive: bool,

@@ -165,7 +165,7 @@ async fn delete_local(service: &Service, args: &RmArgs, counts: &Counts, path: &
     }
 }
 
-/// Deletes what is in a folder. Nothing in it is no folder: its name may be mistyped.
+/// Deletes the content of a folder. A folder without content is refused: its name may be mistyped.
 async fn delete_folder(
     service: &Service,
     args: &RmArgs,

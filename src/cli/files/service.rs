@@ -49,7 +49,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_secs(90);
 /// The rate below which a request is given up, bytes per second.
 const RATE_MIN: u64 = 16 << 10;
-/// The longest answer that is no content of a blob, bytes.
+/// The longest answer without the content of a blob, bytes.
 const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 /// The longest refusal of a request for a piece of a blob, bytes.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;

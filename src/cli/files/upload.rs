@@ -286,7 +286,7 @@ impl Input {
     }
 }
 
-/// The digest of what was read.
+/// The digest of the bytes that were read.
 fn finish(hasher: &Mutex<Md5Hasher>) -> Md5 {
     std::mem::take(&mut *hasher.lock().unwrap_or_else(PoisonError::into_inner)).finish()
 }

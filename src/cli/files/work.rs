@@ -60,7 +60,7 @@ impl Job {
 pub(super) enum Next {
     /// Something to copy.
     Job(Box<Job>),
-    /// Something that is not copied, which is no failure.
+    /// An entry that is not copied, which is not a failure.
     LeftOut { name: String, why: String },
     /// Something that cannot be copied.
     Refused { name: String, why: String },
@@ -119,7 +119,7 @@ impl Work {
         Self::One(Some(Box::new(job)))
     }
 
-    /// All blobs below a folder, the first of which was looked at.
+    /// All blobs below a folder, the first of which was read.
     pub(super) fn blobs(list: Listing, source: &Remote, folder: PathBuf) -> Blobs {
         Blobs { list: Box::new(list), source: source.clone(), prefix: source.prefix(), folder }
     }

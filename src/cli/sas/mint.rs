@@ -58,10 +58,10 @@ pub enum SasError {
     /// No container or blob.
     #[error("`{0}` is not CONTAINER or CONTAINER/BLOB")]
     Path(String),
-    /// A letter that is no permission.
+    /// A letter that is not a permission.
     #[error("--permissions {0} has a letter that is not a permission; see `blockyard sas --help`")]
     Permissions(String),
-    /// A letter that is no resource type.
+    /// A letter that is not a resource type.
     #[error("--types {0}: give letters of sco")]
     Types(String),
     /// Neither a time nor a duration.

@@ -227,7 +227,7 @@ impl Banner<'_> {
         writeln!(text, "  curl {}/metrics", self.admin().curl)
     }
 
-    /// A URL with a signature: made here when the key is no secret, else the command that makes it.
+    /// A URL with a signature: made here if the key is not secret, else the command that makes it.
     fn signed(&self, account: &AccountConfig, path: &str) -> String {
         let (name, endpoint) = (account.name().as_str(), self.endpoint(account));
         let made = if account.is_public() {

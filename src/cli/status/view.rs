@@ -21,7 +21,7 @@ const CERTIFICATE_MIN: Duration = Duration::from_secs(14 * 24 * 3_600);
 /// Disks and warnings that are shown.
 const LINES_MAX: usize = 20;
 
-/// Counters that stay at zero in a sound node, and what they mean.
+/// Counters that stay at zero in a sound node, and their meaning.
 const TROUBLES: [(&str, &str); 7] = [
     ("blockyard_invariant_violations_total", "invariants were violated; see the log"),
     ("blockyard_task_panics_total", "tasks panicked; see the log"),
@@ -32,7 +32,7 @@ const TROUBLES: [(&str, &str); 7] = [
     ("blockyard_audit_log_lost_total", "lines of the audit log were lost"),
 ];
 
-/// A look at a node.
+/// A sample of a node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     /// When, by the monotonic clock.

@@ -50,7 +50,7 @@ pub(crate) struct Identified<'a> {
 /// Admits an operation that its sender is permitted to do.
 ///
 /// # Errors
-/// The refusal of what the caller is not permitted.
+/// The refusal, if the caller is not permitted.
 pub(crate) fn permit(
     Identified { account, caller, address }: Identified<'_>,
     parsed: Parsed,

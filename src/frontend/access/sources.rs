@@ -12,7 +12,7 @@ use crate::protocol::model::named_copy::NamedSource;
 /// Checks permission to read a source in the requester's own account.
 ///
 /// # Errors
-/// The refusal of what the caller is not permitted.
+/// The refusal, if the caller is not permitted.
 pub(super) fn check_readable(
     account: &Account,
     caller: &Caller,

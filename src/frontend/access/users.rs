@@ -63,7 +63,7 @@ async fn look_up(
     caller: &mut UserCaller,
     container: &ContainerName,
 ) -> Result<(), Refusal> {
-    // A missing container gets its own error. Names are no secret from users: Create Container
+    // A missing container gets its own error. Names are not secret from users: Create Container
     // reveals which are taken.
     let record = lookup::container(&front.rows, account, container).await?;
     let own = caller.user.as_ref().map(|user| user.canonical.as_str());

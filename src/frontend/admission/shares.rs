@@ -49,7 +49,7 @@ impl Use {
     }
 }
 
-/// Whether an account gets what it asks for.
+/// The answer to a demand of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// Yes; it must be given back.

@@ -66,7 +66,7 @@ impl Attempt {
         self.keep(|_| ())
     }
 
-    /// Records a step, and changes what is protected.
+    /// Records a step, and changes the holds.
     pub(super) fn keep(&self, change: impl FnOnce(&mut Kept)) -> Result<(), GivenUp> {
         let now = self.clock.monotonic();
         let mut state = self.state();

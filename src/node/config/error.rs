@@ -39,7 +39,7 @@ pub enum ConfigError {
         /// The address.
         listen: SocketAddr,
     },
-    /// The collector cannot be reached by what is given.
+    /// The collector cannot be reached at the given address.
     #[error(
         "--otlp-endpoint is not the URL of a collector: write http://HOST:4318 or https://HOST, without a \
          user name and a query; OTEL_EXPORTER_OTLP_HEADERS has what it demands of senders"

@@ -46,7 +46,7 @@ pub enum State {
     InUse,
     /// Nothing new. It is being emptied, or is empty.
     Draining,
-    /// Nothing: it is no longer a disk of the store. Its number is not used again.
+    /// No use: it is no longer a disk of the store. Its number is not used again.
     Removed,
 }
 
@@ -195,7 +195,7 @@ pub(crate) async fn remember(
     write(coordinator, now).await
 }
 
-/// Changes what a disk is used for. Durable when it returns.
+/// Changes the use of a disk. Durable when it returns.
 ///
 /// # Errors
 /// [`NodeError::CoordinatorFailed`].

@@ -1,5 +1,5 @@
-//! Erases plain secrets that older releases left in files. The rows are sealed by then; here logs,
-//! runs and journals with the older values are rewritten.
+//! Erases plain secrets that older releases left in files. The rows are already sealed; logs, runs
+//! and journals with the older values are rewritten here.
 
 use std::fmt::Display;
 use std::sync::Arc;

@@ -83,7 +83,7 @@ pub struct ErrorText {
 /// Reads the answer of List Containers.
 ///
 /// # Errors
-/// It is no such list.
+/// It is not such a list.
 pub fn containers(body: &[u8]) -> Result<Page<ListedContainer>, Refusal> {
     let root = xml::parse_long(body, "EnumerationResults", ELEMENTS_MAX)?;
     let list = root.child("Containers").ok_or_else(|| xml::missing("Containers"))?;
@@ -99,7 +99,7 @@ pub fn containers(body: &[u8]) -> Result<Page<ListedContainer>, Refusal> {
 /// Reads the answer of List Blobs.
 ///
 /// # Errors
-/// It is no such list.
+/// It is not such a list.
 pub fn blobs(body: &[u8]) -> Result<Page<Listed>, Refusal> {
     let root = xml::parse_long(body, "EnumerationResults", ELEMENTS_MAX)?;
     let list = root.child("Blobs").ok_or_else(|| xml::missing("Blobs"))?;
@@ -152,7 +152,7 @@ pub fn time(text: &str) -> Option<Timestamp> {
 /// Reads the staged blocks in the answer of Get Block List.
 ///
 /// # Errors
-/// It is no such list.
+/// It is not such a list.
 pub fn staged_blocks(body: &[u8]) -> Result<Vec<StagedBlock>, Refusal> {
     let root = xml::parse_long(body, "BlockList", ELEMENTS_MAX)?;
     let Some(list) = root.child("UncommittedBlocks") else { return Ok(Vec::new()) };
@@ -168,7 +168,7 @@ pub fn staged_blocks(body: &[u8]) -> Result<Vec<StagedBlock>, Refusal> {
 /// Reads the answer of Get Blob Tags.
 ///
 /// # Errors
-/// It is no set of tags.
+/// It is not a set of tags.
 pub fn tags(body: &[u8]) -> Result<Vec<(String, String)>, Refusal> {
     let root = xml::parse_long(body, "Tags", ELEMENTS_MAX)?;
     let Some(set) = root.child("TagSet") else { return Ok(Vec::new()) };

@@ -50,8 +50,8 @@ pub(super) fn boundary(all: &HeaderMap) -> Result<String, Refusal> {
 /// Reads the body of a batch.
 ///
 /// # Errors
-/// `InvalidInput` when it is no multipart body of heads, or of none; `ExceedsMaxBatchRequestCount`
-/// above 256 of them.
+/// `InvalidInput` when it is not a multipart body of heads, or of none;
+/// `ExceedsMaxBatchRequestCount` above 256 of them.
 pub(super) fn read_batch(body: &[u8], boundary: &str) -> Result<Vec<BatchPart>, Refusal> {
     let text = std::str::from_utf8(body).map_err(|_| broken("it is not UTF-8"))?;
     let open = format!("--{boundary}");

@@ -63,7 +63,7 @@ const CLIENT_REQUEST_ID_BYTES_MAX: usize = 1024;
 /// The parts of a head that no operation owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// `x-ms-version`, else what the URL says.
+    /// `x-ms-version`, else the version in the URL.
     pub version: ServiceVersion,
     /// `x-ms-client-request-id`, at most 1 KiB.
     pub client_request_id: Option<HeaderValue>,

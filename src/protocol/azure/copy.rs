@@ -242,7 +242,7 @@ fn url(text: &str) -> Result<Uri, Refusal> {
     let known = matches!(url.scheme_str(), Some("http" | "https"));
     // A name and a password before the host would be sent nowhere.
     let plain = url.authority().is_some_and(|authority| {
-        // A port too large for one is no port to this reader.
+        // `port_u16` is `None` for a number that is too large for a port.
         let after = authority.as_str().rsplit_once(':').map_or("", |(_, after)| after);
         let numbered = !after.is_empty() && after.bytes().all(|byte| byte.is_ascii_digit());
         let port = !numbered || authority.port_u16().is_some();

@@ -47,8 +47,8 @@ impl RequestEcho {
         &self.request_id
     }
 
-    /// Takes what it can from a head, well-formed or not: errors about the head itself need an echo
-    /// too. `request_id` is a fresh GUID, `time` the time of the answer.
+    /// Reads as much as possible from a head, well-formed or not: errors about the head itself need
+    /// an echo too. `request_id` is a fresh GUID, `time` the time of the answer.
     #[must_use]
     pub fn new(head: &Parts, request_id: String, time: Timestamp) -> Self {
         let Context { version, client_request_id } = Context::lenient(head);

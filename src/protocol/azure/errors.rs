@@ -1,5 +1,5 @@
-//! Error codes of Blob REST ("Status and error codes", "Blob service error codes"): what each
-//! refusal is called here, its status and its text.
+//! Error codes of Blob REST ("Status and error codes", "Blob service error codes"): the code,
+//! status and text of each refusal.
 
 use crate::protocol::model::Detail;
 use crate::protocol::model::Hint;

@@ -38,8 +38,8 @@ pub(super) fn is_served(name: &str, method: &Method, comp: Option<&str>) -> bool
     method == Method::PUT && comp.is_none_or(|comp| comp == "blocklist" || comp == own)
 }
 
-/// The text of a header. An empty one is refused: to take it for none would leave unprotected what
-/// the client wants to protect.
+/// The text of a header. An empty one is refused: if it were ignored, the blob would not be
+/// protected.
 fn text<'a>(all: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, Refusal> {
     match headers::text(all, name)? {
         None if all.contains_key(name) => Err(headers::invalid(name, "")),
@@ -47,7 +47,7 @@ fn text<'a>(all: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, R
     }
 }
 
-/// `precondition` with what a write says of the protection of the version that it makes.
+/// `precondition` with the protection that a write requests for the version that it makes.
 ///
 /// # Errors
 /// `InvalidHeaderValue`, `MissingRequiredHeader`.

@@ -285,7 +285,7 @@ fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates, asked: &ListBlob
     out.push_str("</Properties>");
 }
 
-/// Whether only who brings the key may see what it protects.
+/// Whether only a request with the key may see the values that it protects.
 pub(super) fn is_by_customer(facts: &BlobFacts) -> bool {
     facts.encryption.as_ref().is_some_and(Encryption::is_by_customer)
 }

@@ -46,7 +46,7 @@ use crate::types::Revision;
 use crate::types::Timestamp;
 use crate::types::VersionId;
 
-/// An entry, and what the request asks to see of it.
+/// An entry, and the fields that the request asks for.
 #[derive(Clone, Copy)]
 struct Row<'a> {
     item: &'a BlobItem,

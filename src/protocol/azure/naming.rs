@@ -1,6 +1,6 @@
-//! Azure's rules of names, which are narrower than what the store holds: they are checked where a
-//! request makes a name. A container or blob that another dialect made is read, changed and deleted
-//! whatever its name.
+//! Azure's rules of names, which are narrower than those of the store. They are checked only when a
+//! request creates a name. A container or blob that another dialect made is read, changed and
+//! deleted whatever its name.
 //!
 //! Source: "Naming and referencing containers, blobs, and metadata".
 

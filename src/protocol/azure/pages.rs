@@ -1,4 +1,4 @@
-//! Put Page, from URLs too, Get Page Ranges, and what is said of pages elsewhere.
+//! Put Page, also from URLs, Get Page Ranges, and headers about pages of other operations.
 //!
 //! Source: Blob REST "Put Page", "Put Page From URL", "Get Page Ranges", "Put Blob", "Set Blob
 //! Properties".

@@ -19,8 +19,7 @@ use crate::types::RehydratePriority;
 use crate::types::Tags;
 use crate::types::Timestamp;
 
-/// Where bytes are taken from, and what must hold of them. Its `Debug` hides signatures,
-/// tokens and keys.
+/// The source of bytes, and its preconditions. Its `Debug` hides signatures, tokens and keys.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CopySource {
     /// Absolute, `http` or `https`.

@@ -113,9 +113,9 @@ pub enum Detail {
 /// Why a request was refused, in one word of metrics and logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// The server had no room: what was short.
+    /// The server had no room: the exhausted resource.
     Busy(&'static str),
-    /// The sender is not authenticated: what was wrong with the proof.
+    /// The sender is not authenticated: the reason.
     Authentication(&'static str),
     /// The sender may not do this: what did not allow it.
     Authorization(&'static str),
@@ -158,14 +158,14 @@ impl Refusal {
         self
     }
 
-    /// With what is wrong beyond the reason.
+    /// With a detail beyond the reason.
     #[must_use]
     pub const fn hint(mut self, hint: Hint) -> Self {
         self.hint = Some(hint);
         self
     }
 
-    /// With what an operator sees.
+    /// With the text that an operator sees.
     #[must_use]
     pub const fn cause(mut self, cause: Cause) -> Self {
         self.cause = Some(cause);

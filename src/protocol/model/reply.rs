@@ -115,7 +115,7 @@ pub enum LeaseOutcome {
 /// A page of the parts in which a blob was uploaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobParts {
-    /// Which were asked for.
+    /// The requested ones.
     pub wanted: WantedParts,
     /// The number of all parts.
     pub total: u32,
@@ -164,7 +164,7 @@ pub struct Deletion {
     pub version: Option<VersionId>,
     /// Whether that version is a delete marker.
     pub is_marker: bool,
-    /// Whether what was deleted stays, as a version or for some time.
+    /// Whether the deleted blob is kept, as a version or for some time.
     pub is_kept: bool,
 }
 
@@ -226,7 +226,7 @@ pub enum Reply {
     ServiceProperties {
         /// All but what follows.
         properties: Box<ServiceProperties>,
-        /// Whether what was softly deleted may be ended before its time.
+        /// Whether soft-deleted rows may be removed before they expire.
         permanent_delete: bool,
     },
     /// Set Blob Service Properties.
@@ -334,19 +334,19 @@ pub enum Reply {
     BlockList {
         /// The committed blob, if any: tag, time, length.
         committed_blob: Option<(Change, u64)>,
-        /// Committed blocks, if asked for.
+        /// Committed blocks, if requested.
         committed: Option<Vec<BlockItem>>,
-        /// Staged blocks, if asked for.
+        /// Staged blocks, if requested.
         uncommitted: Option<Vec<BlockItem>>,
     },
     /// Get Blob.
     Blob {
         /// The blob.
         facts: Box<BlobFacts>,
-        /// The bytes of the body, half-open, when a range was asked for (206); `None` means all
+        /// The bytes of the body, half-open, when a range was requested (206); `None` means all
         /// (200).
         range: Option<Range<u64>>,
-        /// Of the body, when asked for.
+        /// Of the body, if requested.
         checksum: Option<BodyChecksum>,
     },
     /// Get Blob Properties.
@@ -413,7 +413,7 @@ pub enum Reply {
         /// Whether this request began it.
         begun: bool,
     },
-    /// A part of a blob: what a read of its bytes answers, and the number of all parts if the blob
+    /// A part of a blob: the reply to a read of its bytes, and the number of all parts if the blob
     /// was uploaded in parts.
     Part(Box<Reply>, Option<u32>),
     /// An operation on an upload in parts.

@@ -87,7 +87,7 @@ fn refuse(query: &Query, others: &[&str]) -> Result<(), Refusal> {
     }
 }
 
-/// Where a page begins, and what it has.
+/// The start of a page, and its content.
 #[derive(Default)]
 struct Page {
     marker: Option<String>,

@@ -24,7 +24,7 @@ pub struct ResponseOverrides {
     pub expires: Option<String>,
 }
 
-/// Reads what the query overrides.
+/// Reads the headers that the query overrides.
 ///
 /// # Errors
 /// `InvalidInput` for an anonymous caller: only signed requests may change headers.

@@ -24,7 +24,7 @@ const KIND: &str = "x-amz-checksum-type";
 /// The prefix of elements with a checksum.
 const ELEMENT: &str = "Checksum";
 
-/// The word for what a checksum covers.
+/// The word for the type of a checksum.
 pub(super) const fn coverage_word(coverage: Coverage) -> &'static str {
     match coverage {
         Coverage::FullObject => "FULL_OBJECT",

@@ -53,7 +53,7 @@ pub(super) fn revision(query: &Query) -> Result<Revision, Refusal> {
     }
 }
 
-/// The refusal of what is no id of a version.
+/// The refusal of a text that is not a version id.
 pub(super) fn invalid(text: &str) -> Refusal {
     wrong("Invalid version id specified", text)
 }

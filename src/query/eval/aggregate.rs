@@ -77,7 +77,7 @@ impl State {
             Some(operand) => operand.value(scope)?,
         };
         let is_sum = matches!(aggregate.kind, Kind::Sum | Kind::Average);
-        // A value that is no number is a fault of this record, not of the sum.
+        // A value that is not a number is a fault of this record, not of the sum.
         if !is_sum || value.is_null() {
             return Ok(value);
         }

@@ -22,7 +22,7 @@ use crate::query::value::number::Arithmetic;
 use crate::query::value::number_of_text;
 use crate::query::value::timestamp::Timestamp;
 
-/// A record. It finds the value of a column only when it is asked for it.
+/// A record. It finds the value of a column only when it is requested.
 pub(crate) trait Row {
     /// The cost of finding a column, beside its value.
     fn cost(&self, _column: usize) -> u64 {

@@ -333,7 +333,7 @@ impl Row for Record<'_> {
     fn column(&self, column: usize) -> Result<Value<'_>, Trouble> {
         let column = &self.columns[column];
         let mut json = self.json;
-        // A record that is no object has one column.
+        // A record that is not an object has one column.
         if !matches!(json, Json::Object(_)) && column.ordinal() == Some(1) {
             return Ok(json.value());
         }

@@ -52,7 +52,7 @@ impl Window {
         start..self.length.min(start.saturating_add(READ))
     }
 
-    /// Takes in what was read next. If that is nothing, the blob ends here.
+    /// Adds the bytes that were read next. If that is nothing, the blob ends here.
     pub(crate) fn feed(&mut self, bytes: &Bytes) {
         self.offset = self.position();
         self.bytes.drain(..self.done);

@@ -24,7 +24,7 @@ pub(crate) struct Delimited {
     is_first: bool,
 }
 
-/// The separator, or what it is by default.
+/// The separator, or the default one.
 fn separator(text: &str, default: u8) -> Vec<u8> {
     if text.is_empty() { vec![default] } else { text.as_bytes().to_vec() }
 }

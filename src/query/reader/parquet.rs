@@ -179,7 +179,7 @@ impl Reader {
         }
     }
 
-    /// Takes in what was asked for.
+    /// Takes the requested bytes.
     fn take(&mut self, bytes: Bytes, answer: &Answer) -> Result<(), Fault> {
         match &mut self.state {
             State::Tail => {
@@ -414,7 +414,7 @@ struct Record<'a> {
     row: usize,
     names: &'a [String],
     columns: &'a [usize],
-    /// Bytes of the values that were looked at. One of a dictionary may be large and in many rows.
+    /// Bytes of the values that were examined. One of a dictionary may be large and in many rows.
     touched: Cell<usize>,
 }
 

@@ -134,7 +134,7 @@ impl Decimal {
         self.to_string().parse().unwrap_or(f64::NAN)
     }
 
-    /// Without what is behind the point.
+    /// Without the digits behind the point.
     pub(crate) fn whole(self) -> i128 {
         power(self.scale).map_or(0, |by| self.unscaled / by)
     }

@@ -28,7 +28,7 @@ impl Own {
     }
 }
 
-/// Executes operation `number`. Returns what it counts for.
+/// Executes operation `number`. Returns its worth.
 ///
 /// # Errors
 /// The server refused, or the answer has wrong bytes.

@@ -66,8 +66,8 @@ impl Head {
         }
     }
 
-    /// The checksums of what a request has written. Where it brought an MD5, versions before
-    /// [`BOTH_SINCE`] have only that.
+    /// The checksums of the content that a request has written. Where it brought an MD5, versions
+    /// before [`BOTH_SINCE`] have only that.
     pub(super) fn written(self, checksums: &WrittenChecksums, echo: &RequestEcho) -> Self {
         match checksums.md5 {
             Some(md5) if echo.version < BOTH_SINCE => self.checksum(&BodyChecksum::Md5(md5)),

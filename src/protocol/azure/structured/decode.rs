@@ -71,8 +71,8 @@ impl Decoder {
     /// empty.
     ///
     /// # Errors
-    /// `InvalidInput` when the message is not well formed, `Crc64Mismatch` when content is not what
-    /// it was.
+    /// `InvalidInput` when the message is not well formed, `Crc64Mismatch` when the content was
+    /// changed.
     pub fn next(&mut self, bytes: &mut Bytes) -> Result<Option<Bytes>, Refusal> {
         while !bytes.is_empty() {
             if let Part::Content { left } = self.part {

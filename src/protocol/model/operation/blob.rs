@@ -188,7 +188,7 @@ pub enum BlobOperation {
         /// The blob.
         path: BlobPath,
     },
-    /// Replaces who may use the blob without a role in the account.
+    /// Put Object ACL: replaces who may use the blob without a role in the account.
     SetBlobGrants {
         /// The blob.
         path: BlobPath,

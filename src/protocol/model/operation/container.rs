@@ -60,7 +60,7 @@ pub enum ContainerOperation {
         /// The container.
         container: ContainerName,
     },
-    /// Replaces who may use the container without a role in the account.
+    /// Put Bucket ACL: replaces who may use the container without a role in the account.
     SetContainerGrants {
         /// The container.
         container: ContainerName,

@@ -12,7 +12,7 @@ pub enum Parsed {
     Ready(Operation),
     /// The rest is in a document, which is the request's body.
     NeedsBody {
-        /// The operation, without what the document says.
+        /// The operation, without the fields from the document.
         operation: Operation,
         /// The document.
         body: DocumentBody,
@@ -54,7 +54,7 @@ pub struct DocumentBody {
     pub decode: Decode,
 }
 
-/// Completes an operation with what the document says.
+/// Completes an operation with the fields from the document.
 ///
 /// # Errors
 /// The documented code of the first thing wrong with the document.

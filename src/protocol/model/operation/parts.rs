@@ -167,7 +167,7 @@ impl Framing {
     }
 }
 
-/// A body to be streamed, and what the client says of it.
+/// A body to be streamed, and the client's claims about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Upload {
     /// How its content lies in it.
@@ -244,7 +244,7 @@ pub enum RangeChecksum {
 }
 
 impl RangeChecksum {
-    /// Bytes of a range whose checksum may be asked for.
+    /// The longest range whose checksum may be requested, bytes.
     pub const BYTES_MAX: u64 = 4 * 1024 * 1024;
 
     /// The refusal of a longer range.
@@ -350,7 +350,8 @@ pub struct ListBlobs {
     pub snapshots: bool,
     /// Whether versions are shown that are not current, and in which order.
     pub versions: Option<VersionOrder>,
-    /// Whether what was softly deleted is shown: blobs, and of snapshots and versions if they are.
+    /// Whether soft-deleted blobs are shown, and soft-deleted snapshots and versions if these are
+    /// shown.
     pub deleted: bool,
     /// Whether blobs are shown of which nothing is left but versions.
     pub versions_only: bool,

@@ -43,7 +43,7 @@ pub enum UploadOperation {
     ListUploads(Box<ListUploads>),
 }
 
-/// An upload by its names, and what must hold of its blob.
+/// An upload by its names, and the precondition on its blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UploadPath {
     /// The blob.

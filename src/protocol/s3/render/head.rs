@@ -30,7 +30,7 @@ pub(super) fn begin(status: u16, echo: &S3Echo) -> Head {
         .shown("date", echo.time)
 }
 
-/// A checksum and what it covers.
+/// A checksum and its type.
 pub(super) fn checksum(head: Head, checksum: &ContentChecksum) -> Head {
     let Some(name) = checksums::header(checksum.algorithm) else { return head };
     head.set(name, &upload_checksums::value(checksum))

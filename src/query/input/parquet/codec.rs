@@ -1,6 +1,6 @@
 //! Compression of pages. No more is given back than the header of the page says.
 //!
-//! Zstandard and Brotli also keep the end of what they wrote, as much as a window has. That of
+//! Zstandard and Brotli also keep the end of their output, as much as a window has. That of
 //! Zstandard is made as large as the page, that of Brotli has 16 MiB at most.
 
 use std::io::Read;

@@ -218,7 +218,7 @@ struct Typed<T: DataType> {
     level: i16,
     levels: Vec<i16>,
     values: Vec<T::T>,
-    /// Where the value of a record is, if it is no null.
+    /// The position of the value of a record, unless it is null.
     places: Vec<Option<usize>>,
 }
 
