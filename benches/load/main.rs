@@ -93,7 +93,7 @@ async fn drive(args: Args) -> Result<u64, String> {
     let mut driver = driver(&args)?;
     driver.pace = pace;
     driver.first = args.first;
-    driver.tell = |text| eprintln!("  {text}");
+    driver.report = |text| eprintln!("  {text}");
     let (pid, metrics, hold) = (args.pid, args.metrics, args.hold);
     let measured = Measured { driver, pid, metrics, wait: Duration::from_secs(args.wait), hold };
     let mut rows = Vec::new();

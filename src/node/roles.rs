@@ -397,7 +397,7 @@ fn unsigned_tokens(config: &Config) -> Option<TrustedIssuer> {
     for account in &named {
         tracing::warn!(
             account,
-            "bearer tokens are taken without a look at their signature (--development-tokens)"
+            "bearer tokens are accepted without verifying their signature (--development-tokens)"
         );
     }
     (!named.is_empty()).then(|| unsigned_issuer(named))

@@ -178,7 +178,7 @@ def tokens(options, scratch, verdicts):
             verdicts.equal("--oauth basic: a user delegation SAS", delegated(), b"hello")
         for what, claims in wrong.items():
             verdicts.equal(f"--oauth {name}: a token {what}", found(Unsigned(**claims)), "InvalidAuthenticationInfo")
-        verdicts.equal(f"--oauth {name}: a warning", "without a look at their signature" in container.text(), bool(more))
+        verdicts.equal(f"--oauth {name}: a warning", "without verifying their signature" in container.text(), bool(more))
         verdicts.equal(f"--oauth {name}: exit code", container.stop(), 0)
 
 

@@ -48,8 +48,8 @@ const CLOSED_MAX: Duration = Duration::from_secs(10);
 const DELETION_MAX: Duration = Duration::from_secs(8);
 /// How long a write or a deletion waits for other deletions.
 const PATIENCE: Duration = Duration::from_secs(25);
-/// How long a look into a container takes before it is closed.
-const LOOK_MAX: Duration = Duration::from_secs(20);
+/// The longest check of a container before it is closed.
+const EMPTY_CHECK_MAX: Duration = Duration::from_secs(20);
 /// The first and the longest pause between two polls of a wait.
 const PAUSE_MIN: Duration = Duration::from_millis(2);
 const PAUSE_MAX: Duration = Duration::from_millis(50);
@@ -89,9 +89,9 @@ pub struct Containers {
     pub clock: Arc<dyn Clock>,
 }
 
-/// A look into a container.
+/// A check whether a container is empty.
 #[derive(Clone, Copy)]
-struct Look {
+struct EmptyCheck {
     account: AccountId,
     /// The parts of the blobs' history that make a container non-empty.
     counts: History,
@@ -151,16 +151,20 @@ impl Containers {
     ) -> Result<(), Error> {
         // Most non-empty containers are found here, before any request waits.
         let record = self.read(delete.account, &delete.name).await?;
-        let look =
-            Look { account: delete.account, counts, until: self.clock.monotonic() + LOOK_MAX };
-        self.check_empty(&record, look).await?;
+        let check = EmptyCheck {
+            account: delete.account,
+            counts,
+            until: self.clock.monotonic() + EMPTY_CHECK_MAX,
+        };
+        self.check_empty(&record, check).await?;
         let until = self.clock.monotonic() + DELETION_MAX;
         let record = self.close(&delete).await?;
         let Some(closed) = record.closed() else {
             return Err(Error::Unavailable("a container was closed at no time".to_owned()));
         };
         let (account, name) = (delete.account, delete.name.clone());
-        let deleted = self.delete_closed(delete, &record, Look { counts, until, ..look }).await;
+        let deleted =
+            self.delete_closed(delete, &record, EmptyCheck { counts, until, ..check }).await;
         if deleted.is_err()
             && let Err(error) = self.router.tell(ReopenContainer { account, name, closed }).await
         {
@@ -173,10 +177,10 @@ impl Containers {
         &self,
         delete: DeleteContainer,
         record: &ContainerRecord,
-        look: Look,
+        check: EmptyCheck,
     ) -> Result<(), Error> {
-        self.commits_end(look.until).await?;
-        self.check_empty(record, look).await?;
+        self.commits_end(check.until).await?;
+        self.check_empty(record, check).await?;
         let delete = DeleteContainer { closed: record.closed(), ..delete };
         match self.router.tell(delete).await {
             Err(Error::Refused(Refused::ContainerReopened)) => Err(Error::Overloaded),
@@ -214,16 +218,16 @@ impl Containers {
         Ok(())
     }
 
-    async fn check_empty(&self, record: &ContainerRecord, look: Look) -> Result<(), Error> {
-        let first = ListBlobs::first_page(look.account, record.id, record.collation, 1);
-        let mut list = ListBlobs { history: look.counts, ..first };
+    async fn check_empty(&self, record: &ContainerRecord, check: EmptyCheck) -> Result<(), Error> {
+        let first = ListBlobs::first_page(check.account, record.id, record.collation, 1);
+        let mut list = ListBlobs { history: check.counts, ..first };
         loop {
             let page = self.router.list(&list).await?;
             if !page.entries.is_empty() {
                 return Err(Refused::ContainerNotEmpty.into());
             }
             let Some(next) = page.next else { return Ok(()) };
-            if self.clock.monotonic() >= look.until {
+            if self.clock.monotonic() >= check.until {
                 return Err(Error::Overloaded);
             }
             list.from = Some(next);

@@ -117,7 +117,7 @@ pub struct Settings {
     #[arg(long, value_name = "WHERE", env = "BLOCKYARD_DEVELOPMENT_ACCOUNT")]
     pub development_account: Option<DevelopmentAccount>,
     /// Takes bearer tokens in accounts for development (those with the well-known development key
-    /// or of AZURITE_ACCOUNTS) without a look at their signature: audience and time must be right.
+    /// or of AZURITE_ACCOUNTS) without verifying their signature: audience and time must be right.
     /// Anyone who reaches the port can make such a token, and is an owner there [default: off]
     #[arg(long, env = "BLOCKYARD_DEVELOPMENT_TOKENS")]
     pub development_tokens: Option<Switch>,

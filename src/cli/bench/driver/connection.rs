@@ -61,14 +61,14 @@ pub async fn run(mut client: Client, shared: Rc<Shared>, place: usize) -> Result
             Err(error) => {
                 shared.tally.borrow_mut().fail(since, &error, each_second)?;
                 if shared.tally.borrow().errors <= 3 {
-                    (shared.tell)(&format!("operation {number} failed: {error}"));
+                    (shared.report)(&format!("operation {number} failed: {error}"));
                 }
                 shared.pace.rest(clock.as_ref(), REST).await;
             }
         }
     }
     if let Err(error) = step::last(&mut client, &shared, &own).await {
-        (shared.tell)(&format!("the last look failed: {error}"));
+        (shared.report)(&format!("the last comparison failed: {error}"));
         let since = clock.monotonic().saturating_sub(shared.begun);
         shared.tally.borrow_mut().fail(since, &error, each_second)?;
     }

@@ -41,7 +41,7 @@ pub struct Driver {
     /// Operations of the current workload, or of its preparation, that ended so far.
     pub ended: Rc<Cell<u64>>,
     /// Prints progress and failures.
-    pub tell: fn(&str),
+    pub report: fn(&str),
     /// The number of blobs of each set that exist, by the set's name.
     made: RefCell<HashMap<&'static str, u64>>,
     /// Counts of all preparations.
@@ -68,7 +68,7 @@ impl Driver {
             pace: Pace::default(),
             first: 0,
             ended: Rc::default(),
-            tell: |_| {},
+            report: |_| {},
             made: RefCell::default(),
             prepared: Cell::default(),
         }
@@ -136,7 +136,7 @@ impl Driver {
         let count = if set.count == 0 { ops } else { set.count };
         let had = self.made.borrow().get(set.name).copied().unwrap_or(0);
         if had < count {
-            (self.tell)(&format!("preparing {} blobs of {} bytes", count - had, set.size));
+            (self.report)(&format!("preparing {} blobs of {} bytes", count - had, set.size));
             let put = Workload {
                 name: "prepare",
                 kind: Kind::Put(set),
@@ -184,7 +184,7 @@ impl Driver {
             begun: clock.monotonic(),
             tally: RefCell::new(Tally::new()?),
             ended: Rc::clone(&self.ended),
-            tell: self.tell,
+            report: self.report,
         });
         let run = |place| connection::run(self.client(), Rc::clone(&shared), place);
         try_join_all((0..workload.concurrency).map(run)).await?;

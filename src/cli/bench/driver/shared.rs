@@ -53,7 +53,7 @@ pub struct Shared {
     /// Operations that ended so far, for a progress display.
     pub ended: Rc<Cell<u64>>,
     /// Prints a failure.
-    pub tell: fn(&str),
+    pub report: fn(&str),
 }
 
 impl Pace {
