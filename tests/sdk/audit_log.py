@@ -267,7 +267,7 @@ def ids(server, log, account, refused, verdicts):
 
 
 def load(server, account, log, count, verdicts):
-    """Rotation under load loses no line, and doubles none; through kill -9 what was written stays."""
+    """Rotation under load loses no line, and doubles none; written lines survive kill -9."""
     sent = []
 
     def run(worker):

@@ -131,7 +131,7 @@ def accounts(options, scratch, verdicts):
 
 
 def delegated():
-    """What a signature reads that was made with a key for somebody with an unsigned token."""
+    """The content that can be read with a signature by a key that was issued for an unsigned token."""
     service = BlobServiceClient(f"https://127.0.0.1:10000/{NAME}", credential=Unsigned(), connection_verify=False, retry_total=0)
     start = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(minutes=5)
     end = start + datetime.timedelta(hours=1)
@@ -142,7 +142,7 @@ def delegated():
 
 
 class Unsigned:
-    """A credential whose tokens nobody signed."""
+    """A credential whose tokens are unsigned."""
 
     def __init__(self, **claims):
         now = int(time.time())

@@ -114,7 +114,7 @@ def source_digest(number):
 
 
 class Load:
-    """Workers, and what they know."""
+    """Workers, and the states that they know."""
 
     def __init__(self, account, workers, blobs):
         self.stopping = threading.Event()
@@ -131,7 +131,7 @@ class Load:
         return {name: set(worker.history[name][since[name]:]) for worker in self.workers for name in worker.names}
 
     def end(self):
-        """Stops all workers. Returns what was wrong."""
+        """Stops all workers. Returns their errors."""
         self.stopping.set()
         for worker in self.workers:
             worker.join(120)

@@ -62,7 +62,7 @@ def counted(server):
 
 
 def difference(before, after):
-    """What was counted in between."""
+    """The counts in between."""
     return {name: count - before.get(name, 0) for name, count in after.items() if count > before.get(name, 0)}
 
 

@@ -92,7 +92,7 @@ def free(folder):
 
 
 class Store:
-    """What was acknowledged, and what was refused."""
+    """The acknowledged and the refused changes."""
 
     def __init__(self, account):
         self.clients = PerThread(account, CONTAINER, read_timeout=60)

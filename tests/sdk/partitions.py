@@ -86,7 +86,7 @@ class Load:
 
 
 def exact(verdicts, client, wanted, when):
-    """LIST names just what was put, in order, once; GET answers what was put."""
+    """LIST names exactly the blobs that were put, in order, once; GET answers their bytes."""
     listed = [blob.name for blob in client.list_blobs(results_per_page=97)]
     verdicts.check(f"{when}: LIST is exact", listed == sorted(wanted), f"{len(wanted):,} names", f"{len(listed):,}")
     some = sorted(wanted)[::max(1, len(wanted) // 40)]

@@ -24,7 +24,7 @@ from lib.wire import VERSION, signature
 
 CONTAINER = "silence"
 HALF_HEAD = b"GET /devstoreaccount1/ HTTP/1.1\r\nHost: local"
-# With a body that nobody asked for, the server takes the next request before the answer is sent.
+# With an unrequested body, the server takes the next request before the answer is sent.
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx" * 100_000
 # Of a connection that has asked once. In one run over 5,000 connections a release build of commit a19344a took 31,550 bytes for
 # each (150 MiB), and one of the tree of this limit 19,330 (92 MiB): 3,050 before the first byte, 16,070 with half a head. The
@@ -40,7 +40,7 @@ def raise_open_files():
 
 
 class Attacker:
-    """Keeps so many connections open, each from the next of its addresses, from a thread of its own. It reads what the server
+    """Keeps `count` connections open, each from the next of its addresses, from a thread of its own. It reads what the server
     says, or nothing."""
 
     def __init__(self, address, count, sources, says=b"", reads=True):
@@ -83,7 +83,7 @@ class Attacker:
 
 
 def served(account, requests):
-    """How many of so many round trips of an SDK client succeed, each on a new connection and without a repetition."""
+    """How many of `requests` round trips of an SDK client succeed, each on a new connection and without a repetition."""
     good, wrong = 0, []
     for number in range(requests):
         body = b"".join(pieces((str(number),), 2048, 2048))

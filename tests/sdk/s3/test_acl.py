@@ -97,7 +97,7 @@ def test_an_object_is_open_to_whom_its_list_names(raw, outsider, account, host, 
     if anonymous == 200:
         assert raw.send("GET", f"/{bucket}/k", {**host, "range": "bytes=1-2"}).body == b"el"
     assert on_azure(raw, account, bucket, "k") == (200 if anonymous == 200 else 401)
-    # The list of an object opens neither the bucket nor other objects, and lets nobody write.
+    # The list of an object opens neither the bucket nor other objects, and permits no writes.
     raw.call("PUT", f"/{bucket}/other", body=b"secret")
     for client in (lambda *a, **k: raw.send(*a, k.get("headers"), k.get("body", b"")), outsider.call):
         assert client("GET", f"/{bucket}/other", headers=host).status == 403
