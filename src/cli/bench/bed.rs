@@ -135,7 +135,7 @@ impl Bed {
     /// Removes the container of a creation that may have been carried out. Returns a message.
     async fn doubtful(&self, why: &str) -> String {
         if self.is_named && !self.is_s3 {
-            // Somebody else may have made it, with blobs that a deletion would take along.
+            // Another user may have created it, with blobs that a deletion would remove too.
             let name = &self.container;
             return format!(
                 "{why}; `{name}` may have been made: `blockyard rm --recursive --container` removes it"

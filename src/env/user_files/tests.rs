@@ -72,7 +72,7 @@ fn one_at_a_time_has_the_note() {
     assert_eq!(note.text().unwrap().as_deref(), Some("new\n"));
     note.remove().unwrap();
     remove_user_file(&path).unwrap();
-    // Who still has the removed note open keeps nobody out.
+    // A command that still has the removed note open locks no one out.
     let other = UserNote::lock(&path).unwrap().unwrap();
     assert_eq!(other.text().unwrap().as_deref(), Some(""));
 }

@@ -34,7 +34,7 @@ pub enum LeaseRefusal {
     /// The id is not that of the lease to act on.
     #[error("the lease to act on has another id")]
     ActsOnOther,
-    /// Somebody else holds it.
+    /// Another client holds it.
     #[error("there is a lease already")]
     AlreadyPresent,
     /// Acquire of a lease that is breaking.

@@ -104,7 +104,7 @@ impl Context {
 }
 
 /// The version a URL asks for: `api-version`, else that of its shared access signature. A
-/// signature's own version that cannot be read is left to whoever verifies it.
+/// signature's own version that cannot be read is left to the verification.
 fn from_query(head: &Parts) -> Result<Option<ServiceVersion>, Refusal> {
     let value = |wanted: &str| {
         let mut pairs = head.uri.query().unwrap_or("").split('&').filter_map(|p| p.split_once('='));

@@ -40,7 +40,7 @@ pub use crate::protocol::model::facts::{
 /// A user delegation key and what it is signed as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserDelegationKey {
-    /// The object id of whoever it is for.
+    /// The object id of its holder.
     pub object: String,
     /// Their tenant.
     pub tenant: String,

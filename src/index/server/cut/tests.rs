@@ -111,7 +111,7 @@ async fn logs_and_runs_of_a_cut_stay_until_it_is_dropped() {
 async fn a_partition_that_never_stands_still_stops_no_other_and_is_named() {
     let world = World::empty();
     let (server, partitions) = two(&world).await;
-    // Whoever else wants the second partition to stand still waits for this.
+    // Another change that pauses the second partition waits for this.
     let stuck = partitions[1].pause().await.unwrap();
     let (longest, refused) = slowest_write(&server, &partitions[0]).await;
     assert!(longest <= PAUSE_FIRST, "{longest:?}");

@@ -100,7 +100,7 @@ async fn change_that_finds_no_room_at_any_step_changes_nothing() {
     }
 }
 
-/// Nobody can say whether it happened before there is room.
+/// Its outcome is unknown until there is room.
 #[tokio::test(start_paused = true)]
 async fn unknown_outcome_on_a_full_disk_is_reported_and_served_once_there_is_room() {
     for change in [Change::Split, Change::Merge, Change::Move] {
@@ -117,7 +117,7 @@ async fn unknown_outcome_on_a_full_disk_is_reported_and_served_once_there_is_roo
                 // It has fewer transactions.
                 break;
             }
-            // Of ids that were taken for it, nobody needs to know.
+            // Ids that were taken for it need not be recorded.
             assert!(is_refused(&done) || is_doubtful(&done), "{change:?}, {transaction}: {done:?}");
             unknown += usize::from(is_doubtful(&done));
             world.store.set_full(false);
@@ -130,7 +130,7 @@ async fn unknown_outcome_on_a_full_disk_is_reported_and_served_once_there_is_roo
     }
 }
 
-/// What a manager plans is done like what somebody asks for, and refused like it.
+/// Planned changes are carried out and refused like requested ones.
 #[tokio::test(start_paused = true)]
 async fn plans_are_carried_out_or_refused() {
     let world = World::empty();
@@ -262,7 +262,7 @@ async fn partition_that_does_not_open_after_a_move_is_served_once_it_does() {
         if moved.is_ok() || rig.host.partitions() > 0 {
             continue;
         }
-        // Nobody waits for it, and nothing is done to it.
+        // No request waits for it, and nothing is done to it.
         let refused = Err(ChangeError::NoSuchPartition);
         assert_eq!(rig.host.move_to(id, HostId::new(0)).await, refused);
         rig.deps.env.clock.sleep(Duration::from_secs(60)).await;
