@@ -116,8 +116,8 @@ impl LoadHistory {
         kept.samples.back().is_none_or(|last| taken + slack >= last.taken + kept.every())
     }
 
-    /// Adds a sample. `taken` is `now` by the monotonic clock. Requests that a partition got between
-    /// the last sample and its split, merge or move are not in any rate.
+    /// Adds a sample. `taken` is `now` by the monotonic clock. Requests between the last sample
+    /// and the split, merge or move of their partition are in no rate.
     pub(super) fn note(&self, now: Timestamp, taken: Duration, partitions: Vec<PartitionCounts>) {
         self.kept().note(now, taken, partitions);
     }
