@@ -149,17 +149,17 @@ def one(server, driver, counter, workload, ops):
     )
     counted = 0
     for answer in process.stdout:
-        told = json.loads(answer)
-        if told.get("hold") == "begin":
+        message = json.loads(answer)
+        if message.get("hold") == "begin":
             counter.begin(workload)
             began = time.monotonic()
-        elif told.get("hold") == "end":
+        elif message.get("hold") == "end":
             seconds = time.monotonic() - began
             counted = counter.end(workload)
         else:
-            if told["errors"]:
-                raise RuntimeError(f"{server.name}: {told['errors']} operations of {workload} failed")
-            units = seconds if workload == "idle" else told["units"]
+            if message["errors"]:
+                raise RuntimeError(f"{server.name}: {message['errors']} operations of {workload} failed")
+            units = seconds if workload == "idle" else message["units"]
             process.wait()
             return {"total": counted, "units": units, "seconds": seconds, "per_unit": counted / units}
         process.stdin.write("\n")

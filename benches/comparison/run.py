@@ -10,7 +10,7 @@ from comparison.servers import ROOT
 
 
 def options(doc, port):
-    """A parser of the options they share; `port` is the first loopback port to use unless told."""
+    """A parser of the options they share; `port` is the first loopback port to use unless given."""
     parser = argparse.ArgumentParser(description=doc)
     parser.add_argument("--binary", type=Path, help="the blockyard program (default: built here in release)")
     parser.add_argument("--driver", type=Path, help="the load driver's program (default: built here)")

@@ -93,7 +93,7 @@ async fn drive(args: Args) -> Result<u64, String> {
     let mut driver = driver(&args)?;
     driver.pace = pace;
     driver.first = args.first;
-    driver.tell = |text| eprintln!("  {text}");
+    driver.report = |text| eprintln!("  {text}");
     let (pid, metrics, hold) = (args.pid, args.metrics, args.hold);
     let measured = Measured { driver, pid, metrics, wait: Duration::from_secs(args.wait), hold };
     let mut rows = Vec::new();
@@ -102,7 +102,7 @@ async fn drive(args: Args) -> Result<u64, String> {
         let (place, all) = (i + 1, workloads.len());
         let length = match args.seconds {
             Some(seconds) => format!("{seconds} seconds"),
-            None if args.until_closed => "until told to end".to_owned(),
+            None if args.until_closed => "until its input is closed".to_owned(),
             None => format!("{} operations", workload.ops),
         };
         eprintln!("[{place}/{all}] {}: {length}, {} at once", workload.name, workload.concurrency);

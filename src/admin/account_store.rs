@@ -89,7 +89,7 @@ pub struct AccountSettings {
     pub account_type: NamedType,
 }
 
-/// What a new account has.
+/// The settings of a new account.
 #[derive(Debug, Default)]
 pub struct NewAccount {
     /// Its keys in Base64; new ones are made where none are given.
@@ -166,12 +166,12 @@ pub struct AccountStore {
     tasks: Tasks,
 }
 
-/// What accounts are changed with.
+/// The parts of the node that changes of accounts use.
 #[derive(Debug)]
 pub struct AccountStoreParts {
     /// The accounts that the front end serves.
     pub accounts: Accounts,
-    /// What changes their containers.
+    /// Changes their containers.
     pub containers: Containers,
     /// Issues ids of new accounts.
     pub ids: Arc<IdAllocator>,

@@ -37,7 +37,7 @@ const REQUEST_ID: &str = "x-request-id";
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClientAddress(pub(super) SocketAddr);
 
-/// What a command is about. The handler sets it before it carries the command out.
+/// The subject of a command. The handler sets it before it carries the command out.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Note {
     about: Arc<Mutex<Option<About>>>,

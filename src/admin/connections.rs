@@ -31,7 +31,7 @@ use crate::frontend::answers::StallLimits;
 use crate::frontend::answers::paced;
 use crate::frontend::connections::Connections;
 use crate::frontend::connections::Entry;
-use crate::frontend::connections::Guarded;
+use crate::frontend::connections::HeldUntilSent;
 use crate::frontend::connections::Limits;
 use crate::frontend::connections::Slot;
 use crate::frontend::metrics::ConnectionMetrics;
@@ -89,7 +89,7 @@ struct Serving {
     env: Env,
 }
 
-/// What is served, and where.
+/// The listener and the routes that it serves.
 #[derive(Debug)]
 pub(super) struct Endpoint {
     /// The name of its task.
@@ -117,7 +117,7 @@ pub(super) fn serve(endpoint: Endpoint, env: &Env, stop: CancellationToken) {
         first_byte: FIRST_BYTE,
         handshake: HANDSHAKE,
         clock: Arc::clone(&env.clock),
-        told_of_tls: Mutex::default(),
+        tls_warned_at: Mutex::default(),
     };
     let tls_only = opening.tls.is_some() && !plain;
     let shared = Shared { name, opening, tls_only, routes, flows, metrics, stop: stop.clone() };
@@ -220,7 +220,9 @@ async fn connection(
                     response.headers_mut().insert(CONNECTION, close);
                 }
                 let running = response.extensions().get::<Work>().map(|_| running);
-                Ok::<_, std::convert::Infallible>(response.map(|body| Guarded::new(body, running)))
+                Ok::<_, std::convert::Infallible>(
+                    response.map(|body| HeldUntilSent::new(body, running)),
+                )
             }
         });
         let mut builder = http1::Builder::new();
@@ -228,7 +230,7 @@ async fn connection(
         builder.serve_connection(TokioIo::new(stream), service).await.map_err(io::Error::other)
     });
     let leaves = async {
-        slot.told_to_leave().await;
+        slot.leave_requested().await;
         slot.idle_for(Duration::ZERO).await;
     };
     tokio::select! {

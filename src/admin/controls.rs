@@ -1,4 +1,4 @@
-//! What commands need from the node: its disks, its backups and its master keys.
+//! The interfaces of the node for commands: its disks, its backups and its master keys.
 
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ pub struct DiskView {
 pub enum DiskRefusal {
     /// No disk has this name.
     #[error(
-        "{0} is no disk of this node: `blockyard disk list` shows their numbers and directories"
+        "{0} is not a disk of this node: `blockyard disk list` shows their numbers and directories"
     )]
     NoSuchDisk(String),
     /// The first disk also holds the coordinator's file.

@@ -57,7 +57,8 @@ impl Readiness {
         Self { tasks, ..self }
     }
 
-    /// Tasks that panicked and are not restarted, and why. What they served is stopped.
+    /// Tasks that panicked and are not restarted, and why. The disk or partition that they served
+    /// is stopped.
     #[must_use]
     pub fn stopped(&self) -> Vec<(&'static str, String)> {
         self.tasks.stopped()

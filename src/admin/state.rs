@@ -1,4 +1,4 @@
-//! What the commands and pages of the admin listener read and change.
+//! The state that the commands and pages of the admin listener read and change.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -23,7 +23,7 @@ use super::partitions::PartitionStore;
 use super::readiness::Readiness;
 use super::token::Token;
 
-/// What commands read and change; cheap to clone.
+/// The state that commands read and change; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Control {
     /// Accounts.

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_request_is_told_that_the_service_is_not_served() {
+    async fn every_request_is_answered_that_the_service_is_not_served() {
         for method in ["GET", "PUT", "DELETE"] {
             let (status, body) = asked(ErrorForm::Xml, method).await;
             assert_eq!(status, StatusCode::NOT_IMPLEMENTED);

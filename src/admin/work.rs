@@ -11,7 +11,7 @@ use axum::response::IntoResponse;
 use axum::response::Response;
 use tokio::sync::Semaphore;
 
-use crate::frontend::connections::Guarded;
+use crate::frontend::connections::HeldUntilSent;
 
 use super::answer::Failure;
 
@@ -29,7 +29,8 @@ pub(super) async fn bounded(
     next: Next,
 ) -> Response {
     let Ok(permit) = work.try_acquire_owned() else { return busy().into_response() };
-    let mut response = next.run(request).await.map(|body| Body::new(Guarded::new(body, permit)));
+    let mut response =
+        next.run(request).await.map(|body| Body::new(HeldUntilSent::new(body, permit)));
     response.extensions_mut().insert(Work);
     response
 }

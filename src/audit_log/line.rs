@@ -86,7 +86,7 @@ pub enum Thing {
     Session,
 }
 
-/// What was changed.
+/// The changed resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// The kind of thing.

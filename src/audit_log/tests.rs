@@ -185,7 +185,7 @@ async fn file_that_others_cut_is_followed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn full_disk_stops_nobody_and_what_was_dropped_is_told() {
+async fn full_disk_stops_nobody_and_dropped_lines_are_counted_in_the_log() {
     let machine = SimDisk::new(1, 64 * MIB);
     let disk = machine.disk();
     let (rig, file) = Rig::new(&disk).await;
@@ -229,8 +229,8 @@ async fn full_disk_stops_nobody_and_what_was_dropped_is_told() {
     let count = |kind: &str| all.iter().filter(|line| line["kind"] == kind).count() as u64;
     assert_eq!(count("request"), sent - requests);
     assert_eq!(count("change"), 22 - lost.changes);
-    let told: Vec<_> = all.iter().filter(|line| line["kind"] == "lost").collect();
-    let sum = |what: &str| told.iter().filter_map(|line| line[what].as_u64()).sum::<u64>();
+    let losses: Vec<_> = all.iter().filter(|line| line["kind"] == "lost").collect();
+    let sum = |what: &str| losses.iter().filter_map(|line| line[what].as_u64()).sum::<u64>();
     assert_eq!(LineCounts { changes: sum("changes"), requests: sum("requests") }, lost);
 }
 
@@ -269,8 +269,8 @@ async fn change_whose_client_leaves_while_it_waits_is_written_or_counted() {
         let wanted = if has_room { 1 } else { 2 };
         assert_eq!(rig.metrics.lines_lost(), lost(wanted, 0), "room: {has_room}");
         let batch = rig.queue.take_now(usize::MAX).batch;
-        let told = batch.lines.iter().filter(|line| line.len() > 100_000).count();
-        assert_eq!(told, sent + 1 - usize::try_from(wanted).unwrap(), "room: {has_room}");
+        let sized = batch.lines.iter().filter(|line| line.len() > 100_000).count();
+        assert_eq!(sized, sent + 1 - usize::try_from(wanted).unwrap(), "room: {has_room}");
     }
 }
 

@@ -56,7 +56,7 @@ pub struct Settings {
 #[derive(Debug, Error)]
 pub enum OpenError {
     /// The path names a folder or a device.
-    #[error("it is no file; name a file, or - for standard output")]
+    #[error("it is not a file; name a file, or - for standard output")]
     NoFile,
     /// Another node writes it.
     #[error("it is written by {by}; give each node a file of its own with --audit-log")]
@@ -79,7 +79,7 @@ pub(super) enum Sink {
 }
 
 impl Sink {
-    /// Writes lines and removes from the batch what is written. The caller writes those that are
+    /// Writes lines and removes the written ones from the batch. The caller writes those that are
     /// left after an error again.
     async fn write(&mut self, batch: &mut Batch) -> Result<(), DiskError> {
         match self {

@@ -1,10 +1,10 @@
-//! What a sender wants to do, in no dialect's words.
+//! The action of a request, independent of dialects.
 //!
 //! An operation is one action (`frontend/access/actions.rs`). `needs.rs` says what permits an
-//! action: letters of a shared access signature, a role, public access. Policies of other dialects
-//! map to the same actions.
+//! action: permissions of a shared access signature, a role, public access. Policies of other
+//! dialects map to the same actions.
 
-/// Public access that an action takes to be open to all.
+/// The public access that an anonymous caller needs for an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exposure {
     /// Blobs can be read.
@@ -13,7 +13,7 @@ pub enum Exposure {
     Container,
 }
 
-/// What a sender wants to do.
+/// An action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Ask what kind of account it is.
@@ -38,13 +38,13 @@ pub enum Action {
     CreateContainer,
     /// Delete it.
     DeleteContainer,
-    /// Read or set who may do what in a container.
+    /// Read or set the access policies of a container.
     Policy,
     /// Read the settings of a container.
     ReadSettings,
     /// Change them.
     WriteSettings,
-    /// Read or set who may do what with a blob.
+    /// Read or set the access control list of a blob.
     BlobPolicy,
     /// List the blobs of a container.
     ListBlobs {
@@ -78,7 +78,7 @@ pub enum Action {
     DeleteBlob,
     /// Delete a version of a blob.
     DeleteVersion,
-    /// End what was softly deleted before its time.
+    /// Remove soft-deleted rows before they expire.
     PermanentDelete,
     /// Read the tags of a blob.
     ReadTags,

@@ -70,8 +70,8 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// What entitles the holder of a user delegation key. The key is derived from it and not stored.
-/// When the key is used, its entitlement is checked against the current role assignments.
+/// The entitlement of the holder of a user delegation key. The key is derived from it and not
+/// stored. When the key is used, its entitlement is checked against the current role assignments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entitlement<'a> {
     /// An assignment to the holder.

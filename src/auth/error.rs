@@ -47,7 +47,7 @@ pub enum Error {
     /// `Authorization` or the date cannot be read.
     #[error("malformed authentication information: {detail}")]
     Malformed {
-        /// What is wrong, for the client.
+        /// A description of the problem, for the client.
         detail: String,
     },
     /// Neither Shared Key nor Shared Key Lite.

@@ -1,4 +1,4 @@
-//! What a caller is granted.
+//! The permissions of a caller.
 
 use crate::auth::Error;
 use crate::auth::Principal;
@@ -60,7 +60,7 @@ pub enum Authority {
     Holder(Option<Role>),
 }
 
-/// What a shared access signature grants.
+/// The permissions of a shared access signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// The scope.

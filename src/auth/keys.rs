@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::auth::s3::S3Secrets;
 
-/// The published key of the well-known development account. It is no secret.
+/// The published key of the well-known development account. It is public.
 pub const DEVELOPMENT_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 /// The largest number of keys of an account. With two, one can be replaced while clients use the

@@ -6,9 +6,9 @@
 //!    head, and the date window.
 //! 3. `sas/`: shared access signatures, verified and minted.
 //! 4. `bearer/`: tokens of OpenID Connect issuers.
-//! 5. `action.rs`: what a sender wants to do, in no dialect's words. `needs.rs`: the signatures,
-//!    roles and public access that permit it. `sas_permissions.rs`, `grant.rs`: what a signature or
-//!    a token grants. `delegator.rs`: the entitlements that user delegation keys depend on.
+//! 5. `action.rs`: actions, independent of dialects. `needs.rs`: the signatures, roles and public
+//!    access that permit it. `sas_permissions.rs`, `grant.rs`: the permissions of a signature or a
+//!    token. `delegator.rs`: the entitlements that user delegation keys depend on.
 //! 6. `s3/`: signatures of S3 requests, versions 4 and 2.
 //!    `session.rs`: temporary keys, which are derived from an account's delegation secret.
 //! 7. `key_ring/`: the master keys, and the secrets that are sealed under them.

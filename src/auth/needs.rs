@@ -1,4 +1,4 @@
-//! What permits an action: the one table of permissions.
+//! The table of permissions: what permits each action.
 //!
 //! Source: Storage REST "Create an account SAS" (table of operations), "Create a service SAS"
 //! (permissions by resource), "Authorize with Microsoft Entra ID" (permissions by operation).
@@ -23,7 +23,7 @@ pub(super) enum Level {
     Any,
 }
 
-/// What permits an action; a row of the table.
+/// A row of the table: the permissions of which an action needs one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Need {
     /// On what it acts.
@@ -50,7 +50,7 @@ const READ_ACCOUNT: Need = row(Level::Service, "r", "", Role::Owner);
 const WRITE_ACCOUNT: Need = row(Level::Service, "w", "", Role::Owner);
 /// Lists of the account.
 const LIST_ACCOUNT: Need = row(Level::Service, "l", "", Role::Reader);
-/// Readers may have a delegation key: what it signs grants no more than its holder is permitted.
+/// Readers may have a delegation key: its signatures permit no more than its holder's role.
 const DELEGATE_KEY: Need = row(Level::Service, "", "", Role::Reader);
 /// Reads of a container itself: no service signature is enough.
 const READ_CONTAINER: Need =
@@ -67,18 +67,18 @@ const BLOB_POLICY: Need = row(Level::Object, "", "", Role::Owner);
 const CREATE_CONTAINER: Need = row(Level::Container, "cw", "", Role::Contributor);
 const DELETE_CONTAINER: Need = row(Level::Container, "d", "", Role::Contributor);
 const LIST_BLOBS: Need = open(row(Level::Container, "l", "l", Role::Reader), Exposure::Container);
-/// Tags are never open to everybody.
+/// Tags are never public.
 const LIST_TAGS: Need =
     Need { also: SasPermissions::of("t"), ..row(Level::Container, "l", "l", Role::Reader) };
-/// Lists of uploads are never open to everybody.
+/// Lists of uploads are never public.
 const LIST_UPLOADS: Need = row(Level::Container, "l", "l", Role::Reader);
 const LIST_PARTS: Need = row(Level::Object, "r", "r", Role::Reader);
 const READ_BLOB: Need = open(row(Level::Object, "r", "r", Role::Reader), Exposure::Blob);
 const WRITE_BLOB: Need = row(Level::Object, "w", "w", Role::Contributor);
 const STAGE_BLOCK: Need = row(Level::Object, "cw", "cw", Role::Contributor);
-/// Adds to what is there.
+/// Adds to existing content.
 const APPEND_BLOB: Need = row(Level::Object, "aw", "aw", Role::Contributor);
-/// Makes a blob: `c` is enough where there is none, `w` replaces one too.
+/// Makes a blob: `c` suffices to create one, `w` also replaces one.
 const PUT_BLOB: Need =
     Need { replace: SasPermissions::of("w"), ..row(Level::Object, "cw", "cw", Role::Contributor) };
 /// Tags are for those who own the data: with a role, Contributor is not enough on the service
@@ -92,18 +92,18 @@ const DELETE_VERSION: Need = row(Level::Object, "x", "x", Role::Owner);
 const PERMANENT_DELETE: Need = row(Level::Object, "y", "y", Role::Owner);
 
 const READ_LOCK: Need = row(Level::Object, "r", "r", Role::Reader);
-/// What protects data is for those who own it.
+/// Changes of the protection of data need the role owner.
 const WRITE_LOCK: Need = row(Level::Object, "i", "i", Role::Owner);
 
 impl Action {
-    /// The public access that opens it to everybody; `None` for what is never open.
+    /// The public access that permits it to everyone; `None` for actions that are never public.
     #[must_use]
     pub const fn exposure(self) -> Option<Exposure> {
         need(self).anonymous
     }
 }
 
-/// What permits `action`.
+/// The row for `action`.
 pub(super) const fn need(action: Action) -> Need {
     use Action as A;
     let any = SasPermissions::ALL;
@@ -113,7 +113,7 @@ pub(super) const fn need(action: Action) -> Need {
             let role = Some(Role::Reader);
             Need { account: any, service: any, level: Level::Any, role, ..READ_ACCOUNT }
         }
-        // Each part is signed for what it does.
+        // Each part is signed for its own action.
         A::Batch => Need { account: any, service: any, level: Level::Any, ..WRITE_BLOB },
         A::ReadAccount => READ_ACCOUNT,
         A::WriteAccount => WRITE_ACCOUNT,
@@ -158,7 +158,7 @@ const fn put(tagged: bool, locked: bool) -> Need {
         (false, true) => SasPermissions::of("i"),
         (true, true) => SasPermissions::of("ti"),
     };
-    // What a role does not permit by itself, a signature of its holder does not either.
+    // A signature of a role's holder permits no more than the role.
     let role = if tagged || locked { Role::Owner } else { Role::Contributor };
     Need { also, role: Some(role), ..PUT_BLOB }
 }

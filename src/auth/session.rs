@@ -30,19 +30,20 @@ const RANDOM: usize = 16;
 const MAC: usize = 32;
 /// The longest token, bytes of its text.
 const TOKEN_BYTES_MAX: usize = 8 * 1024;
-/// What ids of temporary keys begin with.
+/// The prefix of ids of temporary keys.
 const BEGIN: &str = "BT";
 /// Symbols of such an id after that.
 const ID_SYMBOLS: usize = 18;
 /// Bytes of a secret before encoding.
 const SECRET_BYTES: usize = 30;
-/// What is derived from the delegation secret. No words of a user delegation key begin so.
+/// Labels for derivations from the delegation secret. No text of a user delegation key begins with
+/// them.
 const OF_MAC: &str = "temporary key: token";
 const OF_ID: &str = "temporary key: id";
 const OF_SECRET: &str = "temporary key: secret";
 const OF_PROOF: &str = "temporary key: access key";
 
-/// Who holds temporary keys.
+/// The holder of temporary keys.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SessionHolder {
     /// The user that an access key belongs to. The keys end with it.
@@ -67,8 +68,8 @@ pub enum SessionHolder {
     },
 }
 
-/// Stands for the secret of an access key in session tokens: a key that gets another secret ends
-/// the temporary keys that it asked for. It tells nothing of the secret.
+/// Represents the secret of an access key in session tokens. When the key gets another secret, the
+/// temporary keys that it requested become invalid. The proof reveals nothing about the secret.
 #[must_use]
 pub fn secret_proof(delegation: &DelegationSecret, secrets: &S3Secrets) -> [u8; 32] {
     let mut text = Vec::new();
@@ -80,10 +81,10 @@ pub fn secret_proof(delegation: &DelegationSecret, secrets: &S3Secrets) -> [u8; 
     *delegation.derive(OF_PROOF, &text)
 }
 
-/// What a session token says.
+/// The content of a session token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// Who holds the keys.
+    /// The holder of the keys.
     pub holder: SessionHolder,
     /// When they end.
     pub expires: Timestamp,
@@ -125,7 +126,7 @@ pub enum SessionError {
 pub struct SessionToken {
     account: AccountName,
     bytes: Vec<u8>,
-    /// Where what it says begins.
+    /// Where its content begins.
     said: usize,
 }
 
@@ -157,7 +158,7 @@ impl SessionToken {
         &self.account
     }
 
-    /// What it says, and its keys.
+    /// Opens a token: returns its content and the keys.
     ///
     /// # Errors
     /// [`SessionError`].

@@ -13,8 +13,8 @@ use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 use crate::types::Location;
 
-/// What an extent is for. The kind decides how much space is reserved at a time, and how much space
-/// must stay available for an append to be accepted.
+/// The use of an extent. The kind determines how much space is reserved at a time, and how much
+/// space must stay available for an append to be accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExtentKind {
     /// Blocks of blobs. Refused first when space runs out, so that deletes and commits still work.
@@ -76,7 +76,7 @@ pub enum ExtentState {
 pub struct ExtentInfo {
     /// The extent.
     pub extent: ExtentId,
-    /// What it is for.
+    /// Its kind.
     pub kind: ExtentKind,
     /// Open or sealed.
     pub state: ExtentState,
@@ -101,7 +101,7 @@ pub struct LogFrame {
     pub next: ExtentOffset,
 }
 
-/// What a scrub found.
+/// The result of a scrub.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScrubReport {
     /// Frames read and verified.

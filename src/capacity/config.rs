@@ -14,8 +14,8 @@ const MIB: u64 = 1024 * KIB;
 const ALLOCATE_INDEX_FIRST: u64 = 64 * KIB;
 
 /// Where the catalog of extents is kept. The catalog is a cache. If it is lost, the next start
-/// reads the first page of each extent, and the next audit frees again what the catalog had noted
-/// as freed.
+/// reads the first page of each extent, and the next audit frees again the ranges that the catalog
+/// had noted as freed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CatalogPlace {
     /// In memory, lost at every stop.

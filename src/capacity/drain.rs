@@ -84,7 +84,7 @@ impl CapacityNode {
         self.stores().iter().map(info).collect()
     }
 
-    /// Sets whether a disk is draining. Returns false when there is no such disk.
+    /// Sets whether a disk is draining. Returns false if the disk does not exist.
     pub fn set_draining(&self, disk: usize, draining: bool) -> bool {
         let Some(store) = self.store(disk) else { return false };
         store.draining.store(draining, Ordering::Release);

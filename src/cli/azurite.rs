@@ -1,7 +1,7 @@
 //! `blockyard azurite`: takes the place of Azurite in a script or a container. It takes Azurite's
-//! flags and variables, listens on its ports and prints the lines that others wait for.
+//! flags and variables, listens on its ports and prints the lines that tools wait for.
 //!
-//! `args.rs` has the flags, `unknown.rs` leaves out those that are not known.
+//! `args.rs` has the flags, `unknown.rs` drops unknown ones.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -42,7 +42,7 @@ const FOLDER: &str = "blockyard-data";
 /// The master key file in `--location`.
 const MASTER_KEY: &str = "blockyard-data.key";
 
-/// The services that are asked for.
+/// The requested services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Services {
     /// All, although only Blob is served.
@@ -126,7 +126,7 @@ impl Temporary {
         for number in 0..100 {
             let name = format!("blockyard-azurite-{}-{number}", std::process::id());
             let folder = std::env::temp_dir().join(name);
-            // Not `create_dir_all`: a folder that is there may be somebody else's.
+            // Not `create_dir_all`: an existing folder may belong to another user.
             match std::fs::create_dir(&folder) {
                 Ok(()) => return Ok(Self(folder)),
                 Err(error) => last = Some(error),
@@ -169,7 +169,7 @@ fn settings(args: AzuriteArgs, services: Services) -> Result<Settings, CliError>
         address("--blobHost", args.blob_host.as_deref(), args.blob_port.unwrap_or(BLOB_PORT))?;
     // A container has variables of its own for the address, so that Azurite's default counts too.
     let blob_listen = Some(ListenAddress(blob));
-    // Who names an address that others reach says who has access.
+    // A user that names an address that others reach thereby permits access.
     let is_reachable = !blob.ip().to_canonical().is_loopback();
     let anywhere = is_reachable.then_some(DevelopmentAccount::Anywhere);
     let log = if args.debug.is_some() { Some("debug") } else { args.silent.then_some("warn") };

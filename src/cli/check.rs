@@ -26,8 +26,8 @@ pub struct CheckArgs {
     /// All data directories of the node, in the order `serve` was given them
     #[arg(required = true, value_name = "DIR")]
     pub data: Vec<PathBuf>,
-    /// Lost disk of the store: what lies on it counts as missing, and the report says what was
-    /// lost. Repeat for more
+    /// Lost disk of the store: its content counts as missing, and the report lists the lost
+    /// content. Repeat for more
     #[arg(long, value_name = "DIR")]
     pub without_disk: Vec<PathBuf>,
     /// The node's master key file [default: the first data directory with .key behind its name]

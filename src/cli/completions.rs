@@ -1,4 +1,4 @@
-//! `blockyard completions`: what a shell needs to complete the commands and flags.
+//! `blockyard completions`: scripts with which shells complete commands and flags.
 
 use clap::Command;
 use clap_complete::Shell;

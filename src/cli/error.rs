@@ -26,7 +26,7 @@ pub enum CliError {
     Node(#[from] NodeError),
     /// An environment variable looks like a setting and is none.
     #[error(
-        "{name} is no setting of Blockyard and would be ignored; do you mean {nearest}? (or unset it)"
+        "{name} is not a setting of Blockyard and would be ignored; do you mean {nearest}? (or unset it)"
     )]
     UnknownVariable {
         /// The variable.

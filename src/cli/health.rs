@@ -1,5 +1,5 @@
-//! `blockyard health`: asks a running node whether it serves. It is for container health checks,
-//! where there is no other HTTP client.
+//! `blockyard health`: asks a running node whether it serves. It is for health checks in containers
+//! without another HTTP client.
 
 use std::io;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `blockyard key`: its requests, what it changes, and its output.
+//! `blockyard key`: its requests, its changes and its output.
 
 use std::path::Path;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The command line of the program: its commands, their arguments, and what they print.
+//! The command line of the program: its commands, their arguments and their output.
 //!
 //! The main path: `main.rs` parses a [`Cli`] (`args.rs`) and passes it to `run.rs`, which calls the
 //! command. Each command has a file with its arguments, its work and its output:
@@ -10,16 +10,16 @@
 //!   store of a stopped node, with functions of `node`.
 //! - `account.rs`, `partitions.rs`, `disk.rs`, `key.rs`, `backup.rs`, `console.rs`, `trace.rs` and
 //!   `fault.rs` send requests to the admin listener of a running node through `admin/`. `health.rs`
-//!   asks it whether it serves, `status.rs` how it is.
+//!   asks it whether it serves, `status.rs` shows its state.
 //! - `files/` lists, copies and deletes blobs of this or another blob service, and local files.
 //! - `bench/` measures a blob or S3 service; its load driver is also that of `benches/load`.
 //! - `sas.rs` makes shared access signatures and needs no node.
 //! - `keygen.rs` prints a new account key.
 //! - `completions.rs` and `man.rs` describe the command line itself, for shells and for `man`.
 //!
-//! `error.rs` has the errors of commands and their exit codes. `output.rs` prints, `table.rs`
-//! makes the tables of lists, and `escaped.rs` takes from texts what controls a terminal.
-//! `runtime.rs` has the threads, `trust.rs` the certificates that commands trust.
+//! `error.rs` has the errors of commands and their exit codes. `output.rs` prints, `table.rs` makes
+//! the tables of lists, and `escaped.rs` removes control characters from text for a terminal.
+//! `runtime.rs` starts the threads, `trust.rs` loads the certificates that commands trust.
 //!
 //! Invariants: no secret is printed except those that the user requested, the published development
 //! key, and a login link on a terminal. With `--json` each line of output is one JSON value.

@@ -33,7 +33,7 @@ pub(super) fn warn(text: &str) -> Result<(), CliError> {
     written.map_err(|error| CliError::system("standard error", &error))
 }
 
-/// What the program says of an error.
+/// The error message of the program.
 #[must_use]
 pub fn complaint(error: &CliError) -> String {
     format!("blockyard: {}", lines(&error.to_string()))

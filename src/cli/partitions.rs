@@ -130,16 +130,16 @@ const HEADS: [&str; 14] = [
 ];
 
 /// All partitions.
-fn list(look: &MapView, on_terminal: bool) -> String {
-    let rows: Vec<[String; 14]> = look.partitions.iter().map(cells).collect();
+fn list(map: &MapView, on_terminal: bool) -> String {
+    let rows: Vec<[String; 14]> = map.partitions.iter().map(cells).collect();
     let page = table(on_terminal, HEADS, &rows);
     if !on_terminal {
         return page;
     }
-    let (count, hosts) = (look.partitions.len(), look.hosts);
+    let (count, hosts) = (map.partitions.len(), map.hosts);
     page + &format!(
         "{count} partitions on {hosts} hosts, {} changes since the start; counts since the host opened each\n",
-        look.latest_change
+        map.latest_change
     )
 }
 
@@ -209,7 +209,7 @@ async fn observe(client: &AdminClient, args: &WatchArgs, draws: bool) -> Result<
         let after = latest.saturating_sub(CHANGES);
         // Each line of JSON is complete.
         let known = before.as_ref().filter(|_| !args.json);
-        let since = known.map_or_else(String::new, |map| format!("&since={}", map.look));
+        let since = known.map_or_else(String::new, |map| format!("&since={}", map.number));
         let answer =
             client.call(Method::GET, &format!("{PATH}?after={after}{since}"), None).await?;
         if args.json {
@@ -265,8 +265,8 @@ mod tests {
             stopped: Some("closing".to_owned()),
             ..PartitionView::default()
         };
-        let look = MapView { hosts: 2, partitions: vec![first, second], ..MapView::default() };
-        let text = list(&look, true);
+        let map = MapView { hosts: 2, partitions: vec![first, second], ..MapView::default() };
+        let text = list(&map, true);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 4, "{text}");
         assert!(
@@ -275,7 +275,7 @@ mod tests {
         );
         assert!(lines[2].ends_with(r"photos/raw/a\u{1b}[31m  takes no writes: closing"), "{text}");
         assert!(lines[3].starts_with("2 partitions on 2 hosts"), "{text}");
-        let plain = list(&look, false);
+        let plain = list(&map, false);
         let rows: Vec<Vec<&str>> = plain.lines().map(|line| line.split('\t').collect()).collect();
         assert_eq!(rows.iter().map(Vec::len).collect::<Vec<_>>(), [14; 3], "{plain}");
     }

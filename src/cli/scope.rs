@@ -24,7 +24,7 @@ pub enum ScopeCommand {
     Create(ScopeArgs),
     /// Show the scopes of an account that have keys
     List(ScopeListArgs),
-    /// Refuse reads and writes of what is under a scope with 403
+    /// Refuse reads and writes of content under a scope with 403
     Disable(ScopeArgs),
     /// Permit them again
     Enable(ScopeArgs),

@@ -44,7 +44,7 @@ pub(super) struct Start {
     pub(super) announcement: Announcement,
 }
 
-/// What is printed when the node serves.
+/// The text that is printed when the node serves.
 #[derive(Debug)]
 pub(super) enum Announcement {
     /// How to connect.
@@ -52,7 +52,7 @@ pub(super) enum Announcement {
     /// The same, unless `silent`, and the lines of Azurite.
     Azurite {
         silent: bool,
-        /// Told at the start.
+        /// Printed at the start.
         warnings: Vec<String>,
     },
 }
@@ -130,11 +130,17 @@ async fn serve(config: Config, announcement: Announcement) -> Result<Ended, CliE
             return Ok(Ended::Cut);
         }
     };
-    // What is printed on a terminal is read now. Elsewhere it may be kept in a log, which others
-    // can read within the minute for which a link works.
+    // Text on a terminal is read immediately. Elsewhere it may be kept in a log, which others can
+    // read within the minute for which a link works.
     let is_seen = std::io::stdout().is_terminal();
     let login = if is_seen { node.login_link() } else { None };
-    announce(&config, (&node.serving, login.as_deref()), (clock.as_ref(), &announcement));
+    let started = Started {
+        config: &config,
+        serving: &node.serving,
+        login: login.as_deref(),
+        announcement: &announcement,
+    };
+    announce(&started, clock.as_ref());
     let signal = signals.next().await;
     tracing::info!(signal, "draining; a second signal ends the program immediately");
     tokio::select! {
@@ -147,12 +153,18 @@ async fn serve(config: Config, announcement: Announcement) -> Result<Ended, CliE
     }
 }
 
+/// A node that serves, as it is announced.
+struct Started<'a> {
+    config: &'a Config,
+    serving: &'a Serving,
+    /// The login link of the console.
+    login: Option<&'a str>,
+    announcement: &'a Announcement,
+}
+
 /// Prints that the node serves, and how to connect.
-fn announce(
-    config: &Config,
-    (serving, login): (&Serving, Option<&str>),
-    (clock, announcement): (&dyn Clock, &Announcement),
-) {
+fn announce(started: &Started<'_>, clock: &dyn Clock) {
+    let Started { config, serving, login, announcement } = *started;
     let (blob, admin) = (serving.blob, &serving.admin);
     let data: Vec<String> = config.data.iter().map(|path| path.display().to_string()).collect();
     let issuers: Vec<_> = config.oidc.iter().map(OidcConfig::trusted).collect();

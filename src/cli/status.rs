@@ -1,4 +1,4 @@
-//! `blockyard status`: one screen about a running node.
+//! `blockyard status`: shows the state of a running node on one screen.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -49,13 +49,13 @@ pub struct StatusArgs {
 pub(super) async fn status(args: &StatusArgs) -> Result<i32, CliError> {
     let client = AdminClient::new(&args.admin)?;
     let clock = OsClock::new();
-    let mut before = look(&client, &clock).await?;
+    let mut before = sample(&client, &clock).await?;
     loop {
         // A node that does not serve has no load to measure.
         if before.is_ready || args.watch {
             clock.sleep(Duration::from_secs(args.seconds)).await;
         }
-        let now = look(&client, &clock).await?;
+        let now = sample(&client, &clock).await?;
         let status = Status::new(&before, &now, clock.now());
         show(&status, args)?;
         if !args.watch {
@@ -75,8 +75,8 @@ fn show(status: &Status, args: &StatusArgs) -> Result<(), CliError> {
     print(&format!("{clear}{}", status.text()))
 }
 
-/// What the node says now. Until it serves, it says little.
-async fn look(client: &AdminClient, clock: &OsClock) -> Result<Seen, CliError> {
+/// Queries the node. Until it serves, it answers little.
+async fn sample(client: &AdminClient, clock: &OsClock) -> Result<Seen, CliError> {
     let (is_ready, readiness) = client.text("/readyz?verbose").await?;
     let (_, metrics) = client.text("/metrics").await?;
     let mut seen = Seen {

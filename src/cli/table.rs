@@ -39,8 +39,8 @@ pub(super) fn table<const N: usize>(
     text
 }
 
-/// Whether a cell is a number, a size or a duration, such as `0.5`, `20KiB` and `12 ms`, or says
-/// that there is none.
+/// Whether a cell is a number, a size or a duration, such as `0.5`, `20KiB` and `12 ms`, or the
+/// sign for a missing one.
 fn is_quantity(cell: &str) -> bool {
     let number = |character: char| character.is_ascii_digit() || character == '.';
     let unit = cell.trim_start_matches(number);

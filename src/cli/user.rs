@@ -72,7 +72,7 @@ impl UserPlace {
 /// An access key that replaces a random one.
 #[derive(clap::Args, Debug)]
 pub struct GivenKey {
-    /// The id of the access key: 3 to 128 letters, digits and ._- that are no account name
+    /// The id of the access key: 3 to 128 letters, digits and ._-, and not an account name
     /// [default: a new one]
     #[arg(long, value_name = "ID")]
     pub access_key_id: Option<String>,

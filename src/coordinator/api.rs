@@ -94,7 +94,8 @@ pub enum Error {
     /// then watch from its revision.
     #[error("the changes since that revision are no longer kept; read the range again")]
     Compacted,
-    /// The session has ended and its keys are removed. Others may own what it protected.
+    /// The session has ended and its keys are removed. Others may own the resource that it
+    /// protected.
     #[error("the session has ended")]
     SessionEnded,
     /// The store's file is damaged. Restore it.

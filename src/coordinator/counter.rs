@@ -35,7 +35,7 @@ const TRIES_MAX: usize = 256;
 /// been taken are skipped.
 ///
 /// # Errors
-/// [`Error::Unavailable`], [`Error::Corrupt`] if the value is no counter.
+/// [`Error::Unavailable`], [`Error::Corrupt`] if the value is not a counter.
 pub async fn allocate(
     coordinator: &dyn Coordinator,
     key: &[u8],

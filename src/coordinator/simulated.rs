@@ -56,7 +56,7 @@ pub enum Fault {
     Panic,
 }
 
-/// The probabilities of random faults. The default is no faults.
+/// The probabilities of random faults. The default has no faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// Refused calls, per thousand.

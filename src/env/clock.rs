@@ -123,7 +123,7 @@ impl Clock for SimClock {
         self.start.elapsed()
     }
 
-    /// Simulated time: what a simulated program does between two waits takes no time.
+    /// Simulated time: the work of a simulated program between two waits takes no time.
     fn thread_cpu(&self) -> Duration {
         self.start.elapsed()
     }

@@ -140,7 +140,7 @@ pub trait Disk: Send + Sync + Debug {
     /// How long its writes and syncs took; `None` if that is not measured.
     fn times(&self) -> Option<&DiskTimes>;
 
-    /// The data directory, for log lines; `None` if there is none.
+    /// The data directory, for log lines; `None` for a disk without one.
     fn root(&self) -> Option<&Path> {
         None
     }

@@ -1,6 +1,6 @@
 //! A simulated disk with faults. A seed determines them, so a test can repeat a run exactly.
 //!
-//! Of writes that were not synced, a power failure keeps any part, in any order, torn between
+//! A power failure keeps any part of the writes that were not synced, in any order, torn between
 //! sectors. The same holds for names in folders that were not synced. Reads, writes and syncs fail,
 //! syncs report success without effect, space runs out, bits flip, and the power fails at any
 //! chosen operation. Small virtual delays let operations interleave.
@@ -108,7 +108,7 @@ impl SimDisk {
     }
 
     /// Makes the power fail now, if it has not already, and restarts. Earlier handles fail. The
-    /// disk keeps what was durable and a random part of the other changes.
+    /// disk keeps durable bytes and a random part of the other changes.
     #[must_use]
     pub fn restart_after_power_cut(&self) -> Arc<dyn Disk> {
         self.world().power_cut();

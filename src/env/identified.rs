@@ -25,7 +25,7 @@ pub const fn working_on<F: Future>(request: Option<CurrentRequest>, work: F) -> 
     Identified { request, work }
 }
 
-/// Measures how long the current request waits for `work`, if somebody wants to know.
+/// Measures how long the current request waits for `work`, if its waits are recorded.
 pub fn waiting<F: Future>(clock: &dyn Clock, stage: Stage, work: F) -> Waiting<'_, F> {
     let noted = request::current_waits().map(|waits| {
         let begun = clock.monotonic();
@@ -56,7 +56,7 @@ pin_project! {
     }
 }
 
-/// A wait that has not ended. It ends when this is dropped: also when nobody waits any more.
+/// A wait that has not ended. It ends when this is dropped, also when the request was cancelled.
 #[derive(Debug)]
 struct Wait<'a> {
     clock: &'a dyn Clock,

@@ -6,7 +6,7 @@ use std::fs::File;
 use crate::env::system;
 
 /// Names the process that holds the lock (`flock`) of a file, such as `process 17 (blockyard)`, so
-/// that the operator can stop it. Returns `another process` if the system does not tell. Linux only
+/// that the operator can stop it. Returns `another process` if the system does not say. Linux only
 /// (proc_locks(5)).
 pub(super) fn name(locked: &File) -> String {
     let unknown = "another process".to_owned();

@@ -9,8 +9,8 @@
 //! | [`Tasks`] | `tasks.rs`: counts panics, starts tasks again | the same, on one thread |
 //! | [`net`] | TCP | in-memory pipes |
 //!
-//! `user_files.rs` has the files that commands copy, `system.rs` what Unix systems and Windows do
-//! differently.
+//! `user_files.rs` has the files that commands copy, `system.rs` has the differences between Unix
+//! systems and Windows.
 
 mod boxed;
 pub mod clock;
@@ -60,11 +60,11 @@ pub use system::{
     FileVersion, Signals, mode, private, raise_open_files, sync_folder, terminal_size,
 };
 pub use tasks::{TaskHealth, Tasks};
-pub use waits::{Turn, Waits};
+pub use waits::{Queued, Turn, Waits};
 
 use std::sync::Arc;
 
-/// What a role needs of the machine, other than its disks. Cheap to clone.
+/// The parts of the machine that a role uses, other than its disks. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Env {
     /// Wall and monotonic time.

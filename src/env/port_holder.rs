@@ -13,7 +13,7 @@ use super::lock_holder::process_name;
 const LISTENS: &str = "0A";
 
 /// Names the process whose socket prevents others from listening on an address, such as `process 17
-/// (blockyard)`, so that the operator can stop it. `None` if the system does not tell: it shows the
+/// (blockyard)`, so that the operator can stop it. `None` if the system does not say: it shows the
 /// sockets of other users to root only. Linux only (proc_net(5), `/proc/PID/fd`).
 #[must_use]
 pub fn port_holder(address: SocketAddr) -> Option<String> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::env::system;
 
-/// Figures of this process. A figure that the system does not tell is `None`.
+/// Figures of this process. A figure that the system does not report is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Process {
     /// Processor time of all threads, user and system.

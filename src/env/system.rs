@@ -1,5 +1,6 @@
-//! What Unix systems and Windows do differently, for the modules of this layer and the few others
-//! that need it. A store is kept on Linux. On macOS and Windows the program is for development.
+//! Differences between Unix systems and Windows, for the modules of this layer and the few others
+//! that need them. Stores are supported on Linux. On macOS and Windows the program is for
+//! development.
 
 #[cfg(unix)]
 mod unix;
@@ -53,7 +54,7 @@ pub struct TerminalSize {
     pub lines: u16,
 }
 
-/// Tells a file from its replacement and from an earlier state of itself.
+/// Distinguishes a file from its replacement and from an earlier state of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileVersion {
     device: Option<u64>,

@@ -1,6 +1,6 @@
-//! Files of users, which commands copy from and to. They are not of a store: they have the modes
-//! that the user's shell gives new files, and other programs may change them at any time. All calls
-//! block.
+//! Files of users, which commands copy from and to. They do not belong to a store: they have the
+//! modes that the user's shell gives new files, and other programs may change them at any time. All
+//! calls block.
 
 #![expect(clippy::disallowed_methods, reason = "the seam")]
 
@@ -24,7 +24,7 @@ use crate::types::Timestamp;
 
 use super::system;
 
-/// What a name in a folder is.
+/// The kind of an entry of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserFileKind {
     /// A file.
@@ -37,10 +37,10 @@ pub enum UserFileKind {
     Other,
 }
 
-/// What is known of a file without reading it.
+/// The metadata of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserFileFacts {
-    /// What it is.
+    /// Its kind.
     pub kind: UserFileKind,
     /// Bytes.
     pub len: u64,
@@ -144,8 +144,8 @@ pub fn read_some(from: &mut dyn Read, len: usize) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The note of a file that is being made. Who has it open has locked it: one command at a time
-/// makes the file.
+/// The note of a file that is being made. A command that has it open has locked it, so only one
+/// command at a time makes the file.
 #[derive(Debug)]
 pub struct UserNote {
     path: PathBuf,
@@ -164,7 +164,7 @@ impl UserNote {
     /// held.
     ///
     /// # Errors
-    /// The system's; there is something that is no regular file.
+    /// The system's; the entry is not a regular file.
     pub fn lock(path: &Path) -> io::Result<Option<Self>> {
         loop {
             let file = match open_itself(path) {
@@ -188,7 +188,7 @@ impl UserNote {
         }
     }
 
-    /// What the note says; `None` if it is no text.
+    /// The text of the note; `None` if it is not text.
     ///
     /// # Errors
     /// The system's.
@@ -200,7 +200,7 @@ impl UserNote {
         Ok(String::from_utf8(bytes).ok())
     }
 
-    /// Replaces what the note says.
+    /// Replaces the text of the note.
     ///
     /// # Errors
     /// The system's.
@@ -236,7 +236,8 @@ pub struct UserPart {
 }
 
 impl UserPart {
-    /// A new, empty file. What had the name is removed; a symbolic link is not followed.
+    /// A new, empty file. An existing entry of this name is removed; a symbolic link is not
+    /// followed.
     ///
     /// # Errors
     /// The system's.
@@ -245,7 +246,7 @@ impl UserPart {
         Ok(Self { path: path.to_owned(), file: Mutex::new(create_new(path)?) })
     }
 
-    /// The file that an earlier command has left; `None` if there is none.
+    /// The file that an earlier command has left, if any.
     ///
     /// # Errors
     /// The system's.
@@ -344,7 +345,7 @@ fn open_itself(path: &Path) -> io::Result<File> {
     if !facts.is_file() {
         return Err(refused());
     }
-    // Who else can write to the folder may have put it there, to read what is written to it.
+    // Another user that can write to the folder may have created it, to read what is written to it.
     if !system::is_own(&facts) || system::has_other_names(&facts) {
         let text = format!("{} is not of this command: remove it", path.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
@@ -352,7 +353,7 @@ fn open_itself(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether a path still names an open file. Windows tells only that it names a file.
+/// Whether a path still names an open file. Windows reports only that it names a file.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),

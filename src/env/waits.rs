@@ -42,6 +42,17 @@ impl Turn {
     }
 }
 
+/// Work that waits in a queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Queued<'a> {
+    /// Whether the work is begun or given up.
+    pub turn: &'a Turn,
+    /// When it was queued.
+    pub arrived: Duration,
+    /// Whether few items waited then.
+    pub few: bool,
+}
+
 impl Waits {
     /// Work waits for at most `limit`, or for at most `patience` if it was queued while few items
     /// waited: then the disk is slow, and there is no overload.
@@ -59,8 +70,8 @@ impl Waits {
 
     /// Whether new work should be refused because it would wait too long. The queue is in order, so
     /// new work would wait about as long as the first item of the batch in progress has waited.
-    /// Work is refused at half of the limit, so that little work waits in vain. If `few` items
-    /// wait, none is refused: they need little memory and may be done in time.
+    /// Work is refused at half of the limit, so that little work waits and is then refused. If
+    /// `few` items wait, none is refused: they need little memory and may be done in time.
     #[must_use]
     pub fn is_late(&self, now: Duration, few: bool) -> bool {
         if few {
@@ -95,21 +106,20 @@ impl Waits {
         self.resumed.store(nanoseconds(now).min(NONE - 1), Ordering::Relaxed);
     }
 
-    /// Waits for the result of work that was queued at `arrived`. `few` says whether few items
-    /// waited then. Returns `None` if the work waited too long and will not be begun. Once the work
-    /// is begun, waits for its result without a limit.
+    /// Waits for the result of queued work. Returns `None` if the work waited too long and will not
+    /// be begun. Once the work is begun, waits for its result without a limit.
     pub async fn answer<T>(
         &self,
         clock: &dyn Clock,
-        (turn, arrived, few): (&Turn, Duration, bool),
+        queued: Queued<'_>,
         mut answered: oneshot::Receiver<T>,
     ) -> Option<Result<T, oneshot::error::RecvError>> {
         tokio::select! {
             biased;
             answer = &mut answered => return Some(answer),
-            () = self.over(clock, arrived, few) => {}
+            () = self.over(clock, queued.arrived, queued.few) => {}
         }
-        if turn.take() { None } else { Some(answered.await) }
+        if queued.turn.take() { None } else { Some(answered.await) }
     }
 
     /// Waits until work that was queued at `arrived` has waited for its limit. `few` says whether
@@ -152,6 +162,10 @@ mod tests {
         Duration::from_millis(milliseconds)
     }
 
+    const fn queued(turn: &Turn, arrived: Duration, few: bool) -> Queued<'_> {
+        Queued { turn, arrived, few }
+    }
+
     #[test]
     fn work_is_late_once_the_first_of_a_batch_has_waited_for_half_of_the_limit() {
         let waits = Waits::new(LIMIT, LIMIT * 7);
@@ -185,7 +199,8 @@ mod tests {
     async fn what_was_not_begun_is_given_up_at_the_limit() {
         let (clock, waits, turn) = (SimClock::new(), Waits::new(LIMIT, LIMIT * 7), Turn::default());
         let (_worker, answered) = oneshot::channel::<u8>();
-        let given_up = waits.answer(&clock, (&turn, clock.monotonic(), false), answered).await;
+        let given_up =
+            waits.answer(&clock, queued(&turn, clock.monotonic(), false), answered).await;
         assert_eq!((given_up, clock.monotonic()), (None, LIMIT));
         assert!(!turn.take(), "the worker may not begin it");
     }
@@ -199,7 +214,7 @@ mod tests {
             (false, true)
         );
         let (_worker, answered) = oneshot::channel::<u8>();
-        let given_up = waits.answer(&clock, (&turn, Duration::ZERO, true), answered).await;
+        let given_up = waits.answer(&clock, queued(&turn, Duration::ZERO, true), answered).await;
         assert_eq!((given_up, clock.monotonic()), (None, LIMIT * 7));
         assert!(Waits::is_few(511, 4096) && !Waits::is_few(512, 4096) && !Waits::is_few(0, 7));
     }
@@ -213,8 +228,10 @@ mod tests {
             clock.sleep(LIMIT * 10).await;
             worker.send(7).unwrap();
         };
-        let (answer, ()) =
-            tokio::join!(waits.answer(&clock, (&turn, Duration::ZERO, false), answered), slow);
+        let (answer, ()) = tokio::join!(
+            waits.answer(&clock, queued(&turn, Duration::ZERO, false), answered),
+            slow
+        );
         assert_eq!(answer, Some(Ok(7)));
     }
 
@@ -227,8 +244,10 @@ mod tests {
             clock.sleep(LIMIT * 10).await;
             waits.resume(clock.monotonic());
         };
-        let (given_up, ()) =
-            tokio::join!(waits.answer(&clock, (&turn, Duration::ZERO, false), answered), resumes);
+        let (given_up, ()) = tokio::join!(
+            waits.answer(&clock, queued(&turn, Duration::ZERO, false), answered),
+            resumes
+        );
         assert_eq!((given_up, clock.monotonic()), (None, LIMIT * 11));
     }
 }

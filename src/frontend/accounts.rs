@@ -1,6 +1,6 @@
 //! The accounts that this front end serves: a cache of their rows. Code that changes an account
 //! also renews the cache. `rows.rs` lists the rows, `users.rs` has the users of accounts,
-//! `scopes.rs` their encryption scopes, `unknown.rs` what could not be read.
+//! `scopes.rs` their encryption scopes, `unknown.rs` the parts that could not be read.
 
 mod rows;
 mod scopes;
@@ -70,7 +70,7 @@ pub struct Account {
     pub number: String,
     /// Its signing keys.
     pub keys: AccountKeys,
-    /// The secret that its user delegation keys are derived from.
+    /// The secret from which its user delegation keys are derived.
     pub delegation: Option<DelegationSecret>,
     /// Its kind and SKU.
     pub account_type: AccountType,
@@ -78,7 +78,7 @@ pub struct Account {
     pub anonymous: bool,
     /// Whether its containers keep versions, unless they say so themselves.
     pub versioning: Option<Versioning>,
-    /// Whether what was softly deleted may be ended before its time.
+    /// Whether soft-deleted rows may be removed before they expire.
     pub permanent_delete: bool,
     /// The days for which deleted containers can be restored; `None`: not at all.
     pub container_retention_days: Option<u32>,
@@ -99,7 +99,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// For how long a container that is deleted can be restored. `day` is the length of a day of
+    /// The period for which a deleted container can be restored. `day` is the length of a day of
     /// retention.
     #[must_use]
     pub fn container_restorable_for(&self, day: Duration) -> Option<Duration> {
@@ -266,7 +266,7 @@ impl Accounts {
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(name.as_str()).cloned()
     }
 
-    /// The account of that name; `None` when there is none.
+    /// The account of that name; `None` if it does not exist.
     ///
     /// # Errors
     /// [`Unread`] when it is in doubt, or is not known and may be in a part of the list that could
@@ -287,7 +287,7 @@ impl Accounts {
     pub fn find_number(&self, number: &str) -> Result<Option<Arc<Account>>, Unread> {
         let unknown = self.unknown.read().unwrap_or_else(PoisonError::into_inner);
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        // The first by name, should two have the same number.
+        // If two accounts have the same number, the first by name.
         let found = known.values().filter(|account| account.number == number);
         match (found.min_by_key(|account| &account.name).cloned(), unknown.any()) {
             (None, Some(unread)) => Err(unread),
@@ -346,7 +346,7 @@ impl Accounts {
 
     /// Renews the cache after a change of an account's row that ended with `answer`, and returns
     /// that. Without an answer the account is in doubt: a partition that stops still answers reads,
-    /// and may have made the change when it opens again.
+    /// and when it opens again the change may have happened.
     ///
     /// # Errors
     /// That of the change, or else of [`Self::refresh`].
@@ -374,7 +374,7 @@ impl Accounts {
     /// The index's. [`Error::Unavailable`] for an account in doubt.
     pub async fn refresh(&self, router: &Router, name: &AccountName) -> Result<(), Error> {
         let _one_at_a_time = self.refreshing.lock().await;
-        // Whether its keys come from the configuration is known to whoever ends the doubt.
+        // The code that ends the doubt knows whether the keys come from the configuration.
         if let Err(unread) = self.find(name)
             && unread.in_doubt
         {
@@ -409,8 +409,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// Serves an account no longer, until [`Self::decided`]: its keys and roles may have been
-    /// revoked.
+    /// Stops serving an account until [`Self::decided`]: its keys and roles may have been revoked.
     pub fn doubt(&self, router: &Router, name: &AccountName) {
         let key = RoutingKey::account(name);
         // A map has an owner for every key.

@@ -45,7 +45,7 @@ pub(crate) enum ClientError {
     /// The machine has no root certificates.
     #[error("this server has no root certificates for https")]
     Trust,
-    /// Its host is not a name that a certificate can have.
+    /// The host is not a name that a certificate can have.
     #[error("it has no host name")]
     Name,
     /// No connection, or no trusted one.
@@ -142,7 +142,7 @@ impl Client {
         } else {
             stream
         };
-        // Azure's metadata names have a case.
+        // Azure's metadata names are case-preserving.
         let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
             .preserve_header_case(true)
             .max_headers(HEADERS_MAX)
@@ -150,7 +150,7 @@ impl Client {
             .handshake(TokioIo::new(stream))
             .await
             .map_err(ClientError::Broken)?;
-        // Ends with the body: the connection is closed when that is dropped.
+        // The connection is closed when the body is dropped.
         drop(tasks.spawn_part("connection to another server", async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection to another server ended early");

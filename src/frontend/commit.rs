@@ -16,7 +16,7 @@ use crate::index::Write;
 use crate::index::WriteReply;
 use crate::index::WriteRequest;
 use crate::index::Written;
-use crate::index::inflight::ChangeGuard;
+use crate::index::inflight::ChangeNote;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::reply::Change;
 use crate::protocol::model::reply::Deletion;
@@ -31,8 +31,9 @@ pub(crate) async fn commit<W: WriteRequest>(
     commit_into(rows, None, write, stored).await
 }
 
-/// As [`commit`], for a write into a container. It reads the container again first: what was
-/// deleted while the body arrived takes no write, and what may be deleted now is waited for.
+/// As [`commit`], for a write into a container. It reads the container again first: a container
+/// that was deleted while the body arrived takes no write, and a deletion in progress is waited
+/// for.
 pub(crate) async fn commit_into<W: WriteRequest>(
     rows: &RowAccess,
     container: Option<FoundContainer>,
@@ -49,13 +50,14 @@ async fn commit_write(
     stored: Option<Stored>,
 ) -> Result<WriteReply, index::Error> {
     let containers = Arc::clone(&rows.containers);
-    // Registered before the request can end: the purge of a deleted container waits for both.
+    // Noted before the request can end: the purge of a deleted container waits for requests and
+    // commits.
     let commit = rows.inflight.commit();
     let task = rows.tasks.spawn_part("commit", async move {
         let committing = stored.map(Stored::committing);
         let (answer, may_refer) = match enter(&containers, commit, container).await {
             Ok(entered) => {
-                let _commit = entered.tell(&mut write);
+                let _commit = entered.prepare(&mut write);
                 let answer = containers.router.write(write).await;
                 let may_refer = matches!(answer, Ok(_) | Err(index::Error::Unavailable(_)));
                 (answer, may_refer)
@@ -73,14 +75,15 @@ async fn commit_write(
 /// A commit that may begin.
 enum MayCommit {
     /// It does not depend on a container.
-    Alone(ChangeGuard),
+    Alone(ChangeNote),
     /// The container was read again.
     Into(Entered),
 }
 
 impl MayCommit {
-    /// Tells the write what the container says. The answer is kept until the commit is answered.
-    fn tell(self, write: &mut Write) -> ChangeGuard {
+    /// Passes the container's settings to the write. The note is kept until the commit is
+    /// answered.
+    fn prepare(self, write: &mut Write) -> ChangeNote {
         match self {
             Self::Alone(note) => note,
             Self::Into(Entered { note, protection }) => {
@@ -93,7 +96,7 @@ impl MayCommit {
 
 async fn enter(
     containers: &Containers,
-    commit: ChangeGuard,
+    commit: ChangeNote,
     container: Option<FoundContainer>,
 ) -> Result<MayCommit, index::Error> {
     match container {
@@ -124,7 +127,7 @@ pub(crate) async fn commit_into_holding<W: WriteRequest, G: Send + 'static>(
     let task = rows.tasks.spawn_part("commit", async move {
         let answer = match enter(&containers, commit, container).await {
             Ok(entered) => {
-                let _commit = entered.tell(&mut write);
+                let _commit = entered.prepare(&mut write);
                 containers.router.write(write).await
             }
             Err(error) => Err(error),
@@ -138,8 +141,9 @@ pub(crate) async fn commit_into_holding<W: WriteRequest, G: Send + 'static>(
 }
 
 /// As [`commit`], for the deletion of a blob. `noted` was made before the container was read, so a
-/// change of its versioning waits for this commit. Only where versions are kept, a deletion makes a
-/// row that an empty container may not have; then the container is read again, as for other writes.
+/// change of its versioning waits for this commit. Only if versions are kept, a deletion makes a
+/// row that an empty container must not have. The container is then read again, as for other
+/// writes.
 pub(crate) async fn commit_deletion<G: Send + 'static>(
     rows: &RowAccess,
     container: FoundContainer,
@@ -163,7 +167,7 @@ pub(crate) async fn commit_blob<W: WriteRequest<Reply = Written>>(
     changed(commit(rows, write, stored).await, Subject::Blob)
 }
 
-/// What clients see of a change.
+/// The facts of a change that clients see.
 pub(crate) const fn change(written: Written) -> Change {
     let Written { etag, last_modified, version } = written;
     Change { etag, last_modified, version }

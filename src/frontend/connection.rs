@@ -31,7 +31,7 @@ use crate::frontend::answers::Watch;
 use crate::frontend::answers::paced;
 use crate::frontend::body::ResponseBody;
 use crate::frontend::connections::GOODBYE;
-use crate::frontend::connections::Guarded;
+use crate::frontend::connections::HeldUntilSent;
 use crate::frontend::connections::InProgress;
 use crate::frontend::connections::Slot;
 use crate::frontend::dialect::spelling::Noting;
@@ -57,7 +57,7 @@ const SEND_BUFFER_BYTES: usize = 256 << 10;
 /// Concurrent requests on one HTTP/2 connection.
 const STREAMS_MAX: u32 = 128;
 
-/// What all connections of a listener use.
+/// The state that all connections of a listener use.
 #[derive(Debug)]
 pub(super) struct ListenerContext {
     pub(super) front: Arc<FrontEnd>,
@@ -104,7 +104,7 @@ pub(super) async fn run(
         }
     };
     match ended {
-        // The process ends soon, and its sockets with it.
+        // The process ends soon, and closes its sockets.
         Ok(()) if listener.stop.is_cancelled() => Box::pin(lender.linger(clock.as_ref())).await,
         Ok(()) => {}
         Err(error) => tracing::debug!(?peer, %error, "a connection ended early"),
@@ -117,9 +117,9 @@ impl Connection<'_> {
         let opened = tokio::select! {
             biased;
             opened = self.listener.opening.open(stream) => opened?,
-            // There is no request yet, so nobody waits for an answer.
+            // There is no request yet, so no client waits for an answer.
             () = self.listener.stop.cancelled() => None,
-            () = self.told_to_leave() => None,
+            () = self.leave_requested() => None,
         };
         let Some(Opened { protocol, secure, stream }) = opened else { return Ok(()) };
         let secured = Self { peer: Peer { secure, ..self.peer }, ..*self };
@@ -131,9 +131,9 @@ impl Connection<'_> {
     }
 
     /// Waits until it must make room for another connection.
-    async fn told_to_leave(&self) {
+    async fn leave_requested(&self) {
         match self.slot {
-            Some(slot) => slot.told_to_leave().await,
+            Some(slot) => slot.leave_requested().await,
             None => std::future::pending().await,
         }
     }
@@ -146,8 +146,9 @@ impl Connection<'_> {
         }
     }
 
-    /// Ends when the connection must. `served` was asked to end gracefully, and does so once its
-    /// client has taken the answers. Without a request or an answer in progress it has a `moment`.
+    /// Returns when the connection must end. `served` was asked to end gracefully, and does so once
+    /// its client has taken the answers. Without a request or an answer in progress it gets a
+    /// `moment`.
     async fn goodbye(
         &self,
         served: impl Future<Output = hyper::Result<()>>,
@@ -165,7 +166,7 @@ impl Connection<'_> {
 
     async fn http1(&self, stream: Rewound) -> io::Result<()> {
         let Self { peer, flow, listener, slot } = *self;
-        // Azure's metadata names have a case.
+        // Azure's metadata names are case-preserving.
         let spelling = Arc::<Spelling>::default();
         let stream = Layered::new(Box::new(stream), Noting(Arc::clone(&spelling)));
         let service = service_fn(|mut request: Request<Incoming>| {
@@ -194,8 +195,8 @@ impl Connection<'_> {
             biased;
             result = served.as_mut() => return result.map_err(io::Error::other),
             () = listener.stop.cancelled() => GOODBYE,
-            // HTTP/1.1 has no goodbye, and new clients do not wait for half a head.
-            () = self.told_to_leave() => Duration::ZERO,
+            // HTTP/1.1 has no GOAWAY, and new clients must not wait for the rest of a head.
+            () = self.leave_requested() => Duration::ZERO,
         };
         served.as_mut().graceful_shutdown();
         self.goodbye(served, moment).await.map_err(io::Error::other)
@@ -239,7 +240,7 @@ impl Connection<'_> {
             biased;
             result = served.as_mut() => return result.map_err(io::Error::other),
             () = listener.stop.cancelled() => {}
-            () = self.told_to_leave() => {}
+            () = self.leave_requested() => {}
             // hyper does not limit the idle time of HTTP/2 connections.
             () = self.idle_for(config.head_timeout) => {}
         }
@@ -254,12 +255,15 @@ async fn answer(
     peer: Peer,
     running: Option<InProgress>,
     watched: impl Fn(ResponseBody) -> ResponseBody,
-) -> Result<Response<Either<Guarded<ResponseBody, InProgress>, ResponseBody>>, ConnectionAborted> {
+) -> Result<
+    Response<Either<HeldUntilSent<ResponseBody, InProgress>, ResponseBody>>,
+    ConnectionAborted,
+> {
     let mut response = match running {
         Some(running) => {
             let of = front.arriving(request.headers());
             let handled = {
-                // In a box, so that an idle connection does not hold room for it.
+                // Boxed, so that an idle connection does not reserve its space.
                 let handling = boxed(|| front.handle(of.id.to_string(), request, peer, &running));
                 working_on(Some(of), handling).await?
             };

@@ -37,7 +37,7 @@ pub(crate) struct Copies {
     /// A copy may begin.
     pub(super) wake: Notify,
     started: Mutex<Started>,
-    /// A copy panicked: there is a pause before it begins again.
+    /// A copy panicked, and pauses before it is tried again.
     pub(super) panicked: AtomicBool,
 }
 
@@ -191,7 +191,7 @@ mod tests {
         assert!(copies.take_up(id, account, now).is_none(), "it is in hand");
         let task = Tasks::new().spawn("copy", async move {
             let _place = place;
-            panic!("as told");
+            panic!("as planned");
         });
         let ended: Result<(), _> = task.await;
         assert!(ended.is_err());

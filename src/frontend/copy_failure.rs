@@ -1,6 +1,6 @@
-//! Why a pending copy failed, as its row keeps it: JSON of the refusal, in no dialect's words.
-//! Releases before that kept a line of Azure's, which is shown as it stands. `api-spec/rows.md`
-//! describes the field.
+//! The failure of a pending copy, as its row keeps it: the refusal as JSON, independent of
+//! dialects. Earlier releases kept a line of Azure's text, which is shown unchanged.
+//! `api-spec/rows.md` describes the field.
 
 use serde::Deserialize;
 use serde::Serialize;
@@ -22,7 +22,7 @@ struct Kept {
     source: Option<KeptSource>,
 }
 
-/// What a source in this store was refused with.
+/// The refusal of a source in this store.
 #[derive(Serialize, Deserialize)]
 struct KeptSource {
     reason: String,
@@ -30,7 +30,7 @@ struct KeptSource {
     status: Option<u16>,
 }
 
-/// What a row keeps of the refusal that ended a copy: what its one line says.
+/// Encodes the refusal that ended a copy, for a row.
 pub(crate) fn write(refusal: &Refusal) -> String {
     let kept = Kept {
         reason: refusal.reason.name().to_owned(),
@@ -106,7 +106,7 @@ mod tests {
         }
     }
 
-    /// What Azure shows of a copy with this failure in its row.
+    /// The text that Azure shows of a copy with this failure in its row.
     fn shown(kept: String) -> String {
         let (head, ()) = http::Request::head("/acct/con/b").body(()).unwrap().into_parts();
         let dialects = Dialects::default();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_told_as_they_were_before_they_were_neutral() {
+    fn failures_are_worded_as_they_were_before_they_were_neutral() {
         let line = "404 CannotVerifyCopySource \"The specified blob does not exist.\"";
         let source = Some(SourceRefusal { reason: Reason::BlobNotFound, status: None });
         let refusal = Refusal { source, ..Refusal::new(Reason::CannotVerifyCopySource) };

@@ -1,5 +1,5 @@
 //! Cross-origin requests: preflights, which are not signed, and the headers of answers to browsers.
-//! The rules are those of the account, or of the container; which of them, the dialect says.
+//! The rules are those of the account or of the container, depending on the dialect.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::types::CrossOriginRule;
 use crate::types::Setting;
 use crate::types::SettingKind;
 
-/// The header that names an origin whose pages may do what they ask for.
+/// The header that names an origin whose pages are permitted.
 const ALLOWED_ORIGIN: &str = "access-control-allow-origin";
 
 /// The rules that apply to a request.
@@ -57,8 +57,7 @@ impl Rules {
 /// The rules that apply to a request, signed or not.
 async fn rules(front: &FrontEnd, arrival: Arrival<'_>) -> Result<Rules, Refusal> {
     let address = arrival.dialect.address(arrival.head)?;
-    // As for an account without rules: a caller that must not know the account learns nothing of
-    // it.
+    // As for an account without rules, so that the answer does not reveal the account.
     let found = front.accounts.find(&address.account);
     let found = found.map_err(|unread| errors::unread_account(&address.account, &unread))?;
     let account = found.ok_or_else(|| Refusal::from(Reason::CorsPreflightFailure))?;
@@ -69,7 +68,7 @@ async fn rules(front: &FrontEnd, arrival: Arrival<'_>) -> Result<Rules, Refusal>
     }
 }
 
-/// The rules of a container; none if there is no such container.
+/// The rules of a container; none if it does not exist.
 async fn of_container(
     front: &FrontEnd,
     account: &Account,
@@ -84,8 +83,7 @@ async fn of_container(
     }
 }
 
-/// Whether the rules of a container permit a request of the web page that the request says it comes
-/// from.
+/// Whether the rules of a container permit a request from the origin that it names.
 pub(crate) async fn permits(
     front: &FrontEnd,
     head: &Parts,
@@ -103,7 +101,7 @@ pub(crate) async fn preflight(front: &FrontEnd, arrival: Arrival<'_>) -> Result<
     rules.preflight(&arrival.head.headers).map(Reply::Preflight)
 }
 
-/// Adds what the rules say to the answer to a browser's request.
+/// Adds the headers of the rules to the answer to a browser's request.
 pub(crate) async fn decorate(
     front: &FrontEnd,
     arrival: Arrival<'_>,

@@ -1,4 +1,4 @@
-//! From an operation to the function that carries it out: an exhaustive match for each group of
+//! Maps an operation to the function that carries it out: an exhaustive match for each group of
 //! operations. The compiler names the operations that are missing.
 
 mod account;
@@ -121,8 +121,8 @@ pub(crate) async fn dispatch(
     operation: Box<Operation>,
     content: RequestContent<'_>,
 ) -> Answer {
-    // From before the look-up of the container until the answer: the purge of a deleted container
-    // waits for this. It does not wait for documents.
+    // Held from before the look-up of the container until the answer: the purge of a deleted
+    // container waits for it. It does not wait for documents.
     let _change = may_change_blobs(&operation).then(|| front.rows.inflight.change());
     let mut memory = match listing::page_memory(&operation) {
         Some(bytes) => {

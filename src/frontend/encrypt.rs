@@ -1,6 +1,6 @@
-//! Content under keys, those of customers and of encryption scopes: encrypts it before it is
-//! stored, decrypts and verifies it after it is read. A customer's key is kept in memory as long as
-//! the request.
+//! Content under keys of customers or of encryption scopes: encrypts it before it is stored,
+//! decrypts and verifies it after it is read. A customer's key is kept in memory as long as the
+//! request.
 
 pub(crate) mod claim;
 pub(crate) mod scope;
@@ -48,7 +48,7 @@ impl Encrypting {
         Some(Self { key, nonce })
     }
 
-    /// What the row keeps.
+    /// The nonce that the row keeps.
     pub(crate) const fn nonce(&self) -> KeyedNonce {
         self.nonce
     }
@@ -204,7 +204,7 @@ pub(crate) enum PieceError {
     /// It is encrypted under a customer-provided key that the request does not have.
     #[error("the content is encrypted under another key")]
     Locked,
-    /// It is not what was stored, though its checksums may match.
+    /// It is not the stored content, although its checksums may match.
     #[error(
         "encrypted content in {} is damaged or was changed",
         .0.map_or("a row".to_owned(), |extent| format!("extent {extent}"))
@@ -292,7 +292,7 @@ pub(crate) fn zeros(len: u64) -> VecDeque<Bytes> {
 #[derive(Debug)]
 pub(crate) struct Split {
     pub(crate) first: Piece,
-    /// What is left of it, if anything.
+    /// The rest of it, if any.
     pub(crate) rest: Option<Piece>,
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Refusal {
     }
 }
 
-/// What the state of an account, container or blob does not permit.
+/// Maps a refusal by the state of an account, container or blob.
 fn from_refused(refused: &index::Refused, subject: Subject) -> Refusal {
     use index::Refused as R;
     match refused {
@@ -126,7 +126,7 @@ fn from_refused(refused: &index::Refused, subject: Subject) -> Refusal {
     }
 }
 
-/// What the state of an upload in parts does not permit.
+/// Maps a refusal by the state of an upload in parts.
 fn from_upload(refusal: index::UploadRefusal) -> Refusal {
     use index::UploadRefusal as U;
     match refusal {
@@ -280,7 +280,7 @@ pub(crate) fn from_auth(error: &auth::Error) -> Refusal {
 fn from_auth_alone(error: &auth::Error) -> Refusal {
     use auth::Error as E;
     match error {
-        // As the service does: anonymous callers do not learn whether the resource exists.
+        // As on the service: anonymous callers do not learn whether the resource exists.
         E::Missing => Reason::NoAuthenticationInformation.into(),
         E::Token { detail } => Refusal::new(Reason::InvalidAuthenticationInfo)
             .status(401)
@@ -309,7 +309,7 @@ fn from_auth_alone(error: &auth::Error) -> Refusal {
     }
 }
 
-/// What was short when a request was answered 503.
+/// The scarce resource when a request was answered 503.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Busy {
     /// Running requests: of all accounts, of the account, or anonymous ones.
@@ -320,7 +320,7 @@ pub(crate) enum Busy {
     AnswerMemory,
     /// Memory for request bodies.
     BodyMemory,
-    /// What a copy held was needed by others, because its source was slow.
+    /// The source of a copy was slow, and others needed the resources that the copy held.
     SlowSource,
     /// The queue of small bodies to be stored.
     Appends,

@@ -100,7 +100,7 @@ fn tier(tiers: TierFamily, record: &BlobRecord, now: Timestamp) -> Option<TierFa
     }
 }
 
-/// As [`of_blob`], for a blob of a container that may keep versions: what was written before it did
+/// As [`of_blob`], for a blob of a container that may keep versions: a blob that was written before
 /// is the null version.
 pub(crate) fn of_version(
     front: &FrontEnd,
@@ -116,7 +116,7 @@ pub(crate) fn of_version(
     facts
 }
 
-/// What is shown of something that was softly deleted.
+/// The facts of a soft-deleted row that clients see.
 pub(crate) fn deleted_facts(front: &FrontEnd, deleted: SoftDelete, now: Timestamp) -> DeletedFacts {
     let day = front.rows.retention_day.as_secs().max(1);
     DeletedFacts { since: deleted.since, days_left: deleted.until.since(now).as_secs() / day }

@@ -92,10 +92,10 @@ pub struct FaultRule {
     /// Selects the requests: the same seed selects the same ones by number.
     #[serde(default)]
     pub seed: u64,
-    /// The rule ends after so many faults.
+    /// The number of faults after which the rule ends.
     #[serde(default)]
     pub count: Option<u64>,
-    /// The rule ends after so many seconds.
+    /// The number of seconds after which the rule ends.
     #[serde(default)]
     pub seconds: Option<u32>,
     /// How long `timeout` and `lost` keep the client waiting, at most 10 minutes. Default 0: the
@@ -223,13 +223,17 @@ impl Faults {
         let (in_force, struck) = (Gauge::default(), Family::<KindLabels, Counter>::default());
         registry.register(
             "fault_rules",
-            "Rules of the fault dial in force; 0 unless somebody tests their code",
+            "Rules of the fault dial in force; 0 except during tests",
             in_force.clone(),
         );
         for kind in FaultKind::value_variants() {
             drop(struck.get_or_create(&KindLabels { kind: kind.word() }));
         }
-        registry.register("faults_struck", "Requests the fault dial struck", struck.clone());
+        registry.register(
+            "faults_struck",
+            "Requests in which the fault dial injected a fault",
+            struck.clone(),
+        );
         let (on, rules, audit_log) = (Arc::default(), Arc::default(), AuditLog::default());
         Self { on, rules, env, in_force, struck, audit_log }
     }
@@ -336,7 +340,7 @@ impl Faults {
         self.in_force.set(i64::try_from(rules.in_force.len()).unwrap_or(i64::MAX));
     }
 
-    /// Logs every minute that the dial is on, until it is off.
+    /// Logs every minute that the dial is on, until it is switched off.
     async fn remind(self) {
         loop {
             tokio::select! {
@@ -361,7 +365,7 @@ impl Faults {
 }
 
 impl InForce {
-    /// Decides about a request. Each matching request costs exactly one random number, so that the
+    /// Decides about a request. Each matching request uses exactly one random number, so that the
     /// same seed gives the same decisions.
     fn draw(&mut self, target: FaultTarget<'_>) -> Option<InjectedFault> {
         if !matches(&self.state.rule, target) {

@@ -25,10 +25,10 @@ pub enum FilterError {
         nearest: &'static str,
     },
     /// No account can have the name.
-    #[error("`{0}` is no account name: 3 to 24 lower-case letters and digits")]
+    #[error("`{0}` is not an account name: 3 to 24 lower-case letters and digits")]
     Account(String),
     /// No container can have the name.
-    #[error("`{0}` is no container name: 3 to 63 lower-case letters, digits and single hyphens")]
+    #[error("`{0}` is not a container name: 3 to 63 lower-case letters, digits and single hyphens")]
     Container(String),
     /// No answer can have the status.
     #[error("`{0}` is no status: write a number such as 404, or a class such as 5xx")]

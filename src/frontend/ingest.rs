@@ -1,5 +1,5 @@
 //! Receives a body: hashes it while it arrives, stores it by its size, and checks the length and
-//! checksums that the client gave.
+//! checksums that the client sent.
 
 use std::sync::Arc;
 
@@ -41,15 +41,15 @@ const CHUNK: usize = AUTHENTICATED_CHUNK_BYTES as usize;
 pub(crate) struct Ingested {
     pub(crate) stored: Stored,
     pub(crate) crc64: Crc64,
-    /// Computed when it is wanted or the client gave one.
+    /// Computed if it is wanted or the client sent one.
     pub(crate) md5: Option<Md5>,
     /// The checksum that the client names, if it names one.
     pub(crate) named: Option<ChecksumValue>,
 }
 
 impl Ingested {
-    /// The CRC-64 in the row. Encrypted content has none: it would reveal something of the plain
-    /// text, and the authentication tags of the chunks protect the content better.
+    /// The CRC-64 in the row. Encrypted content has none: it would reveal information about the
+    /// plain text, and the authentication tags of the chunks protect the content better.
     pub(crate) const fn kept_crc64(&self) -> Crc64 {
         if self.stored.is_encrypted() { Crc64::EMPTY } else { self.crc64 }
     }
@@ -62,7 +62,7 @@ pub(crate) type DocumentMemory = Arc<[BodyReservation]>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Checksums {
     pub(crate) crc64: Crc64,
-    /// Computed when it is wanted or the client gave one.
+    /// Computed if it is wanted or the client sent one.
     pub(crate) md5: Option<Md5>,
     /// The one that the request names.
     pub(crate) named: Option<ChecksumValue>,
@@ -109,7 +109,7 @@ impl<'a> Hashes<'a> {
         }
     }
 
-    /// Compares the checksums with those that the client gave. `trailer` is what stood behind the
+    /// Compares the checksums with those that the client sent. `trailer` is the checksum behind the
     /// content.
     async fn finish(
         self,
@@ -172,7 +172,7 @@ struct Receiving<'a> {
     came: u64,
 }
 
-/// What was received of a body.
+/// The received part of a body.
 struct Received {
     pieces: Vec<Bytes>,
     held: Vec<BodyReservation>,
@@ -220,7 +220,7 @@ impl<'a> Receiving<'a> {
         Ok(Some(piece))
     }
 
-    /// Holds the body in memory, until it ends or more than `bytes_max` have come.
+    /// Holds the body in memory, until it ends or more than `bytes_max` bytes have arrived.
     async fn collect(&mut self, bytes_max: u64) -> Result<Received, Refusal> {
         let (mut pieces, mut held) = (Vec::new(), Vec::new());
         while self.came <= bytes_max {
@@ -234,7 +234,7 @@ impl<'a> Receiving<'a> {
         Ok(Received { pieces, held, whole: false })
     }
 
-    /// Compares the checksums with those that the client gave.
+    /// Compares the checksums with those that the client sent.
     async fn finish(self) -> Result<Checksums, Refusal> {
         let trailer = self.body.trailer_checksum()?;
         self.hashes.finish(self.upload, trailer).await
@@ -295,7 +295,7 @@ async fn ingest_small(
     encrypting: Option<Encrypting>,
 ) -> Result<Ingested, Refusal> {
     let (pool, len) = (receiving.pool, receiving.came);
-    // Checked before anything is stored, so that a wrong body leaves no garbage.
+    // Checked before anything is stored, so that an invalid body leaves no garbage.
     let Checksums { crc64, md5, named } = receiving.finish().await?;
     let nonce = encrypting.as_ref().map(Encrypting::nonce);
     if let Some(encrypting) = encrypting {
@@ -307,8 +307,8 @@ async fn ingest_small(
     Ok(Ingested { stored, crc64, md5, named })
 }
 
-/// Stores content as it comes, after what was received of it before its length was known to be
-/// large.
+/// Stores content as it arrives, after the pieces that were received before its length was known to
+/// be large.
 async fn ingest_large(
     mut receiving: Receiving<'_>,
     begun: Option<Received>,
@@ -376,7 +376,7 @@ pub(crate) async fn verify(
     hashes.finish(upload, None).await
 }
 
-/// Checks the CRC-64 that the client gave against that of bytes stored already.
+/// Checks the CRC-64 that the client sent against that of bytes stored already.
 pub(crate) fn check_crc64(upload: &Upload, known: Crc64) -> Result<(), Refusal> {
     match upload.crc64 {
         Some(claimed) if claimed != known => Err(Refusal::new(Reason::Crc64Mismatch)

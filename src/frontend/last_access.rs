@@ -1,8 +1,8 @@
 //! Last-access times: reads are noted in memory and written to the blobs' rows later, in batches.
 //!
 //! A read never waits for a write. If the record of the blob has no read of this day yet, the read
-//! is noted, once for each blob. Notes are lost in a crash, and when too many wait, which is
-//! counted (ADR 0018).
+//! is noted, once for each blob. Notes are lost in a crash, or if too many wait; these are counted
+//! (ADR 0018).
 
 pub(super) mod run;
 

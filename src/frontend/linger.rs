@@ -2,8 +2,8 @@
 //!
 //! A socket that is closed while its client still sends, for example window updates, answers with a
 //! reset. The client's system then drops bytes that its program has not read yet, perhaps the end
-//! of an answer (RFC 9112, section 9.6). So the server sends its last byte, and reads for a moment
-//! until the client closes too.
+//! of an answer (RFC 9112, section 9.6). So the server shuts down its side, and reads briefly until
+//! the client closes too.
 
 use std::io;
 use std::pin::Pin;
@@ -44,7 +44,7 @@ pub(super) fn lend(stream: Box<dyn Stream>) -> (Lent, Lender) {
 }
 
 impl Lender {
-    /// Closes the stream, if it is back, so that its client can read what was sent.
+    /// Closes the stream, if it was returned, so that its client can read the last bytes.
     pub(super) async fn linger(self, clock: &dyn Clock) {
         let Some(mut stream) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return;

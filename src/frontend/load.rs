@@ -1,4 +1,4 @@
-//! What bounds the load of requests and their memory.
+//! The limits of the load of requests and their memory.
 
 use std::sync::Arc;
 
@@ -27,10 +27,10 @@ pub(crate) struct LoadLimits {
     pub(crate) rates: Rates,
     /// The memory of answers that are being sent.
     pub(crate) answers: Arc<AnswerBudget>,
-    /// Turns of queries, of which so many work at a time.
+    /// Turns of queries: the number of queries that work at a time.
     pub(crate) query_turns: Arc<Semaphore>,
-    /// The memory of queries. It is apart from that of answers, of which a few large queries would
-    /// leave nothing.
+    /// The memory of queries. It is separate from that of answers, which a few large queries would
+    /// exhaust.
     pub(crate) queries: Arc<AnswerBudget>,
     /// How fast clients take answers.
     pub(crate) flows: Arc<Flows>,

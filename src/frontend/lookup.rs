@@ -21,7 +21,7 @@ use crate::types::ContainerName;
 use crate::types::Protection;
 use crate::types::Revision;
 
-/// The container that a request is about, and what must hold before the request is carried out.
+/// The container that a request names, and its precondition.
 #[derive(Debug)]
 pub(crate) struct ContainerTarget<'a> {
     pub(crate) account: &'a Account,
@@ -29,7 +29,7 @@ pub(crate) struct ContainerTarget<'a> {
     pub(crate) precondition: Precondition,
 }
 
-/// The blob that a request is about, and what must hold before the request is carried out.
+/// The blob that a request names, and its precondition.
 #[derive(Debug)]
 pub(crate) struct BlobTarget<'a> {
     pub(crate) account: &'a Account,
@@ -64,7 +64,7 @@ impl BlobTarget<'_> {
     }
 
     /// As [`Self::locate`], for a request that changes a blob or adds to it: the container's rules
-    /// decide under what.
+    /// determine the encryption.
     ///
     /// # Errors
     /// Also `RequestForbiddenByContainerEncryptionPolicy`, and `AuthorizationFailure` for a
@@ -84,7 +84,7 @@ impl BlobTarget<'_> {
         let record = container(rows, self.account, &self.path.container).await?;
         claim::settle(&record, &mut self.precondition)?;
         scope::fill(self.account, &mut self.precondition)?;
-        // The index checks it again. Here it is refused before the content has come.
+        // The index checks it again. Here it is refused before the content arrives.
         if self.precondition.lock.protects() && record.object_lock().is_none() {
             return Err(Reason::NoObjectLock.into());
         }

@@ -1,12 +1,13 @@
 //! MD5 of bodies that arrive at the same time, in batches (ADR 0042).
 //!
-//! A body leaves its pieces here and goes on: its MD5 lags behind by up to 256 KiB. The body that
-//! lags further behind catches up, and takes a piece of each of the others along. So a batch is
-//! full wherever many bodies arrive at once. A body waits only while another thread has its stream.
+//! A body queues its pieces here and goes on: its MD5 lags behind by up to 256 KiB. A body that
+//! lags further behind catches up, and hashes a piece of each of the others in the same batch. So
+//! batches are full when many bodies arrive at the same time. A body waits only while another
+//! thread has its stream.
 //!
 //! Invariants: the stream of a body is with one thread at a time; pieces are hashed in their order;
-//! what waits here has at most 16 MiB in all, beside what the budget of bodies counts, and what a
-//! thread hashes at most 2 MiB.
+//! the queued pieces have at most 16 MiB in all, not counted in the budget of bodies, and a thread
+//! hashes at most 2 MiB at a time.
 
 mod backlog;
 
@@ -29,11 +30,11 @@ use crate::types::Md5Stream;
 
 /// A body that lags behind by more than this catches up, bytes.
 const LAG_BYTES_MAX: usize = 256 << 10;
-/// A batch is worth while from so many bodies on.
+/// The number of bodies from which a batch is worthwhile.
 const COMPANY: usize = 8;
 /// How often a body lets others receive what they could add to its batch.
 const TURNS_GIVEN: u32 = 4;
-/// What all bodies together may have left here, bytes.
+/// The most bytes that all bodies together may have queued.
 const BACKLOG_BYTES_MAX: usize = 16 << 20;
 
 /// The MD5 of a body.
@@ -56,7 +57,7 @@ pub(crate) struct Batched<'a> {
 /// Pieces of bodies that wait to be hashed together.
 #[derive(Debug)]
 pub(crate) struct Md5Queue {
-    /// `None` if the library is wrong on this processor.
+    /// `None` if the library's self-test fails on this processor.
     batch: Option<Md5Batch>,
     backlog: Mutex<Backlog>,
 }
@@ -137,9 +138,9 @@ impl Batched<'_> {
         Ok(stream.finish())
     }
 
-    /// Hashes until the MD5 lags behind by no more than it may. Before each batch other bodies have
-    /// a turn, if they have too little here: a client sends in bursts, so a body that has caught up
-    /// may have nothing, though its connection has.
+    /// Hashes until the MD5 lags behind by no more than it may. Before each batch other bodies get
+    /// a turn, if they have queued too little: a client sends in bursts, so a body that has caught
+    /// up may have nothing queued although its connection has bytes.
     async fn catch_up_with_others(&self) -> Result<(), Refusal> {
         for _ in 0..TURNS_GIVEN {
             let (ready, bodies) = self.queue.lock().company();
@@ -160,7 +161,7 @@ impl Batched<'_> {
                 Step::Done => return Ok(()),
                 Step::Broken => return Err(Reason::InternalError.into()),
                 Step::Hash(lanes) => Hashing { queue: self.queue, lanes }.run(self.batch),
-                // Whether it came back or is lost, the next step tells.
+                // The next step finds out whether it came back or is lost.
                 Step::Wait(returned) => drop(returned.await),
             }
         }
@@ -198,7 +199,7 @@ impl Drop for Hashing<'_> {
         let lanes = std::mem::take(&mut self.lanes);
         let mut backlog = self.queue.lock();
         if std::thread::panicking() {
-            // Nobody knows how far their streams are.
+            // The state of their streams is unknown.
             lanes.iter().for_each(|lane| backlog.give_up(lane.id));
         } else {
             backlog.put_back(lanes);

@@ -10,7 +10,7 @@
 //!    identifies the sender, parses the request and checks permission. Then the pipeline reads a
 //!    document, if there is one, dispatches the operation, renders the reply and counts.
 //! 3. `dispatch.rs` matches the operation, with a file for each group of operations (`dispatch/`).
-//!    `ops/` carries it out, with a file for each family of operations. It finds rows with
+//!    `ops/` carries it out, with a file for each kind of operations. It finds rows with
 //!    `lookup.rs`, changes them with `commit.rs`, and shows them to clients with `facts.rs`.
 //! 4. `body.rs` reads the body in pieces and enforces a minimum rate, `ingest.rs` hashes it
 //!    (MD5 together with other bodies, `md5_queue.rs`), and `encrypt.rs` encrypts it if the request
@@ -36,8 +36,8 @@
 //!
 //! `state.rs` is used by all of them: access to rows (`rows.rs`), storage, limits of the load
 //! (`load.rs`), configuration (`config.rs`). It imports neither the pipeline nor operations.
-//! `copies.rs` holds the state of running pending copies, `copy_failure.rs` is what rows keep of
-//! those that failed.
+//! `copies.rs` holds the state of running pending copies, `copy_failure.rs` has the form in which
+//! rows keep their failures.
 //!
 //! `audit_log.rs` writes the audit log, `trace.rs` shows live requests to watchers, `faults.rs` is
 //! the fault dial; `observe.rs` connects the last two to the pipeline.

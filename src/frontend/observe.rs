@@ -47,18 +47,18 @@ const PIECES_PER_SECOND: u32 = 10;
 #[error("the fault dial cuts the connection")]
 pub struct ConnectionAborted;
 
-/// What is known of a request while it is answered.
+/// The facts of a request while it is answered.
 #[derive(Debug)]
 pub(super) struct RequestContext {
     /// REST name of the operation, once the request was admitted.
     pub(super) operation: &'static str,
-    /// What the fault dial does to it.
+    /// The fault that the fault dial injects.
     pub(super) fault: Option<InjectedFault>,
     /// Whether the sender is authenticated and the request was admitted.
     pub(super) authenticated: bool,
     /// The sender, while the audit log is on.
     pub(super) principal: Principal,
-    /// The address that is meant, where it is not the one that the URL spells.
+    /// The actual address, if it differs from that of the URL.
     pub(super) meant: Option<Address>,
     /// Its lines of the audit log.
     pub(super) draft: Option<Box<Draft>>,
@@ -128,7 +128,7 @@ impl RequestContext {
     }
 }
 
-/// What is measured of a request for a trace.
+/// The measurements of a request for a trace.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Traced {
     /// When the request arrived.
@@ -144,7 +144,7 @@ pub(super) struct Traced {
 /// A request and its answer, as a trace shows them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Exchange<'a> {
-    /// What was measured.
+    /// The measurements.
     pub(super) request: Traced,
     /// How long its admission took, if it was admitted.
     pub(super) admission: Option<Duration>,
@@ -154,7 +154,7 @@ pub(super) struct Exchange<'a> {
     pub(super) answer: Option<&'a Response<ResponseBody>>,
     /// The user that sent it, if it is one of the account.
     pub(super) user: Option<&'a User>,
-    /// The address that is meant, where it is not the one that the URL spells.
+    /// The actual address, if it differs from that of the URL.
     pub(super) meant: Option<&'a Address>,
 }
 
@@ -208,7 +208,7 @@ impl FrontEnd {
         }
     }
 
-    /// The time since `begun`, if somebody wants to know.
+    /// The time since `begun`, if a trace is being recorded.
     pub(super) fn trace_stage(&self, begun: Duration) -> Option<Duration> {
         let now = || self.env.clock.monotonic().saturating_sub(begun);
         (self.trace.is_watched() || self.spans.are_on()).then(now)
@@ -267,7 +267,7 @@ impl FrontEnd {
     }
 }
 
-/// What a span says of a request and its answer.
+/// The facts of a request and its answer for a span.
 pub(super) fn facts(
     arrival: Arrival<'_>,
     context: &RequestContext,
@@ -294,7 +294,7 @@ pub(super) fn facts(
     }
 }
 
-/// The method, or what OpenTelemetry calls one that is not known.
+/// The method, or OpenTelemetry's name for unknown ones.
 pub(super) fn known_method(method: &http::Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "PUT", "HEAD", "DELETE", "POST", "OPTIONS", "PATCH"];
     KNOWN.into_iter().find(|known| method == known).unwrap_or("_OTHER")

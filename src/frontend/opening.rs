@@ -28,12 +28,12 @@ pub(crate) struct Opening {
     /// How long a handshake may take.
     pub(crate) handshake: Duration,
     pub(crate) clock: Arc<dyn Clock>,
-    /// When the log last told of a client that speaks TLS in vain.
-    pub(crate) told_of_tls: Mutex<Option<Duration>>,
+    /// When the last warning about a client that tried TLS was logged.
+    pub(crate) tls_warned_at: Mutex<Option<Duration>>,
 }
 
 /// At most one such line is written in this time.
-const TELL_EVERY: Duration = Duration::from_secs(60);
+const WARN_EVERY: Duration = Duration::from_secs(60);
 
 /// A connection whose first bytes have arrived.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Opening {
             return Ok(Some(Opened { protocol, secure: false, stream }));
         }
         let Some(tls) = &self.tls else {
-            self.tell_of_tls();
+            self.warn_of_tls();
             return Err(io::Error::other(
                 "the client speaks TLS and this server has no certificate: start it with --tls auto",
             ));
@@ -70,12 +70,12 @@ impl Opening {
         Ok(first.map(|Sniffed { protocol, stream }| Opened { protocol, secure: true, stream }))
     }
 
-    /// Warns the operator, once a minute, that a client expects TLS where there is none. The client
-    /// itself only sees that the connection ends.
-    fn tell_of_tls(&self) {
+    /// Warns the operator, once a minute, that a client expects TLS on a port without TLS. The
+    /// client itself only sees that the connection ends.
+    fn warn_of_tls(&self) {
         let now = self.clock.monotonic();
-        let mut last = self.told_of_tls.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.is_some_and(|last| now.saturating_sub(last) < TELL_EVERY) {
+        let mut last = self.tls_warned_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_some_and(|last| now.saturating_sub(last) < WARN_EVERY) {
             return;
         }
         *last = Some(now);
@@ -113,7 +113,7 @@ mod tests {
             first_byte: Duration::from_secs(5),
             handshake: Duration::from_secs(10),
             clock: Arc::new(SimClock::new()),
-            told_of_tls: Mutex::default(),
+            tls_warned_at: Mutex::default(),
         }
     }
 

@@ -71,10 +71,10 @@ fn rendered(answered: Answered, echo: &Echo<'_>) -> Response<ResponseBody> {
     }
 }
 
-/// What the audit log records of an answer.
+/// The facts of an answer for the audit log.
 fn answer_facts<'a>(arrival: Arrival<'_>, response: &'a Response<ResponseBody>) -> AnswerFacts<'a> {
     let code = arrival.dialect.error_code(response.headers());
-    // An answer of unknown length says itself when it has ended.
+    // An answer of unknown length reports its end itself.
     let bytes = response.body().size_hint().exact().unwrap_or(u64::MAX);
     AnswerFacts { status: response.status(), code, bytes }
 }
@@ -90,8 +90,9 @@ fn noting(
     })
 }
 
-/// Whether the client waits for `100 Continue` and gets its answer at once, because it has no body
-/// to send. botocore then misreads the next answer of the connection if that request waits too.
+/// Whether the client waits for `100 Continue` and gets its answer immediately, because it has no
+/// body to send. botocore then misreads the next answer of the connection if that request waits
+/// too.
 fn is_unawaited(head: &http::request::Parts, body: &RequestBody) -> bool {
     head.headers.contains_key(http::header::EXPECT) && body.received() == 0
 }
@@ -226,7 +227,7 @@ impl FrontEnd {
         context.pass = answer.pass;
         context.traffic = answer.account.as_ref().map(|account| Arc::clone(&account.traffic));
         if let (Some(span), Some(account)) = (&mut context.span, &answer.account) {
-            // Its signature was right, or its token.
+            // Its signature or token was valid.
             let is_known = answer.response.status().is_success();
             span.admitted(answer.operation, &account.name, is_known);
         }

@@ -37,7 +37,7 @@ use crate::index::Guard;
 use crate::index::Piece;
 use crate::index::ReadBlob;
 use crate::index::Router;
-use crate::index::inflight::ReadGuard;
+use crate::index::inflight::ReadNote;
 use crate::protocol::model::Refusal;
 use crate::types::ByteRange;
 use crate::types::Conditions;
@@ -56,11 +56,11 @@ const STEP_BYTES: u64 = 1 << 20;
 pub(crate) struct Reading {
     pub(crate) blob: BlobVersion,
     pub(crate) view: BlobView,
-    /// Keeps reclaim from freeing what the view names.
-    pub(crate) guard: ReadGuard,
+    /// Keeps reclaim from freeing the bytes that the view names.
+    pub(crate) note: ReadNote,
     /// Of a request with a customer-provided key.
     pub(crate) decrypting: Option<Decrypting>,
-    /// What each step takes memory from; `None` for a copy.
+    /// The memory budget of each step; `None` for a copy.
     pub(crate) memory: Option<AnswerMemory>,
 }
 
@@ -80,13 +80,13 @@ pub(crate) struct BlobSource {
     /// Of a request with a customer-provided key.
     decrypting: Option<Decrypting>,
     memory: Option<AnswerMemory>,
-    /// Keeps reclaim from freeing what the pieces name.
-    guard: ReadGuard,
+    /// Keeps reclaim from freeing the bytes that the pieces name.
+    note: ReadNote,
     /// The request's id, for log lines: the body is read after the head was sent.
     request: Option<CurrentRequest>,
 }
 
-/// What must not change between the look-ups of one read.
+/// The properties that must not change between the look-ups of one read.
 #[derive(Clone, Copy)]
 struct ContentVersion {
     etag: Etag,
@@ -104,11 +104,11 @@ struct Step {
 const EXTENTS_MAX: usize = 256;
 
 /// Protects what a look-up found.
-pub(crate) fn found(guard: &mut ReadGuard, view: &mut BlobView) {
+pub(crate) fn found(note: &mut ReadNote, view: &mut BlobView) {
     if let Some(len) = shorten(&mut view.pieces, EXTENTS_MAX) {
         view.pieces_end = view.range.start + len;
     }
-    guard.names(view.pieces.iter().filter_map(Piece::extent));
+    note.names(view.pieces.iter().filter_map(Piece::extent));
 }
 
 /// Drops the pieces after the first `extents_max` extents; they are looked up again later. Returns
@@ -129,7 +129,7 @@ fn shorten(pieces: &mut Vec<Piece>, extents_max: usize) -> Option<u64> {
     None
 }
 
-/// The wanted bytes, if the row has all of them: then nothing is to be read.
+/// The wanted bytes, if the row has all of them, so that no extent is read.
 pub(crate) fn in_row(view: &BlobView) -> Option<Bytes> {
     if let [Piece::Inline(bytes)] = view.pieces.as_slice() { Some(bytes.clone()) } else { None }
 }
@@ -154,7 +154,7 @@ pub(crate) async fn begin(front: &FrontEnd, reading: Reading) -> Result<Response
 
 /// Reads a blob in steps.
 pub(crate) fn source(front: &FrontEnd, reading: Reading) -> BlobSource {
-    let Reading { blob, view, guard, decrypting, memory } = reading;
+    let Reading { blob, view, note, decrypting, memory } = reading;
     BlobSource {
         router: Arc::clone(&front.rows.router),
         capacity: Arc::clone(&front.capacity),
@@ -167,7 +167,7 @@ pub(crate) fn source(front: &FrontEnd, reading: Reading) -> BlobSource {
         end: view.range.end,
         decrypting,
         memory,
-        guard,
+        note,
         request: request::current_whole(),
     }
 }
@@ -199,7 +199,7 @@ impl BlobSource {
         (self.pieces_end, self.end) = (range.start, range.end);
     }
 
-    /// The next pieces, for who does not send them on; `None` at the end.
+    /// The next pieces, for a caller that does not stream them to a client; `None` at the end.
     ///
     /// # Errors
     /// Those of the index and of the content; `ServerBusy` if no memory is free.
@@ -261,17 +261,17 @@ impl BlobSource {
         let content = self.content;
         let range = self.pieces_end..self.end;
         let (router, blob) = (Arc::clone(&self.router), self.blob.clone());
-        let mut guard = self.guard.another();
-        self.guard.names([]);
+        let mut note = self.note.another();
+        self.note.names([]);
         let task = self.tasks.spawn_part("further look-up", async move {
-            guard.looks_up();
+            note.looks_up();
             let mut view = look_up_next(&router, blob, content, range).await?;
-            found(&mut guard, &mut view);
-            Ok((view, guard))
+            found(&mut note, &mut view);
+            Ok((view, note))
         });
         let stopped = |error: JoinError| Err(index::Error::Unavailable(error.to_string()));
-        let (view, guard) = task.await.unwrap_or_else(stopped).map_err(Failure::Index)?;
-        self.guard = guard;
+        let (view, note) = task.await.unwrap_or_else(stopped).map_err(Failure::Index)?;
+        self.note = note;
         self.pieces = view.pieces.into();
         self.pieces_end = view.pieces_end;
         Ok(())
@@ -281,7 +281,7 @@ impl BlobSource {
     fn describe(&self) {
         let key = &self.blob.key;
         let (account, container, name) = (key.account, key.container, key.name.as_str());
-        self.guard.describe(format!("blob {name:?} of container {container}, account {account}"));
+        self.note.describe(format!("blob {name:?} of container {container}, account {account}"));
     }
 }
 
@@ -303,7 +303,7 @@ async fn look_up_next(
         pieces: true,
     };
     let view = router.ask(read).await?;
-    // Another blob has the name now, or the blob is shorter.
+    // The name belongs to another blob now, or the blob is shorter.
     if view.generation != generation || view.pieces_end <= range.start {
         return Err(index::Refused::BlobNotFound.into());
     }

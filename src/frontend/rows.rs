@@ -1,4 +1,4 @@
-//! What look-ups and commits of rows use.
+//! Shared state of look-ups and commits of rows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::index::Router;
 pub(crate) struct RowAccess {
     /// Routes to partitions.
     pub(crate) router: Arc<Router>,
-    /// What reclaim and the purge of containers must wait for.
+    /// The running requests, for which reclaim and the purge of containers wait.
     pub(crate) inflight: InFlight,
     /// Writes into containers, and deletion of empty containers.
     pub(crate) containers: Arc<Containers>,

@@ -30,7 +30,7 @@ const REFUSAL_TIME_MAX: Duration = Duration::from_secs(1);
 /// At most one line about refused connections is logged in this time.
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
-/// What a front end accepts connections on.
+/// The listeners on which a front end accepts connections.
 #[derive(Debug)]
 pub struct Listeners {
     /// Serves every protocol.
@@ -61,8 +61,8 @@ impl Listeners {
 }
 
 /// Serves connections until `stop` fires, then drains: running requests are answered, new ones are
-/// not accepted. With a certificate, the same port serves TLS and plain HTTP: the first byte tells
-/// which.
+/// not accepted. With a certificate, the same port serves TLS and plain HTTP: the first byte
+/// distinguishes them.
 pub async fn serve(
     listeners: Listeners,
     front: Arc<FrontEnd>,
@@ -76,7 +76,7 @@ pub async fn serve(
         first_byte: config.first_byte_timeout,
         handshake: config.handshake_timeout,
         clock: Arc::clone(&front.env.clock),
-        told_of_tls: Mutex::default(),
+        tls_warned_at: Mutex::default(),
     };
     let front_of_all = Arc::clone(&front);
     let metrics = front.connection_metrics();

@@ -25,7 +25,7 @@ pub(crate) enum Protocol {
     Tls,
     /// HTTP/2.
     Http2,
-    /// Anything else: the parser of HTTP/1 refuses what is not HTTP.
+    /// Anything else: the parser of HTTP/1 refuses other protocols.
     Http1,
 }
 

@@ -1,5 +1,5 @@
-//! What requests need: routes, stores of bytes, budgets, limits, counters. It does not depend on
-//! the code of the requests.
+//! The state that requests use: routes, stores of bytes, budgets, limits, counters. It does not
+//! depend on the code of the requests.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ use crate::types::request::Sampling;
 /// The header of W3C Trace Context.
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// What a front end uses.
+/// The parts of the node that a front end uses.
 #[derive(Debug)]
 pub struct Dependencies {
     /// Routes to partitions.
@@ -55,7 +55,7 @@ pub struct Dependencies {
     pub tokens: Tokens,
     /// Reads, writes and copies in progress, which reclaim must wait for.
     pub inflight: InFlight,
-    /// The requests of all processes, for who deletes a container that must be empty.
+    /// The requests of all processes, for the deletion of containers that must be empty.
     pub requests: Arc<dyn RunningRequests>,
     /// Clock, randomness and tasks.
     pub env: Env,
@@ -145,12 +145,12 @@ impl FrontEnd {
         self.metrics.refused(error);
     }
 
-    /// What is counted of connections.
+    /// The metrics of connections.
     pub(super) const fn connection_metrics(&self) -> &ConnectionMetrics {
         &self.metrics.connections
     }
 
-    /// Counts content under customer-provided keys that was not what was stored.
+    /// Counts content under customer-provided keys that differs from the stored content.
     pub(super) fn not_authentic(&self) -> Counter {
         self.metrics.not_authentic.clone()
     }

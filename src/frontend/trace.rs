@@ -92,7 +92,7 @@ impl TraceLine {
 pub enum TraceEvent {
     /// A request.
     Line(Arc<TraceLine>),
-    /// So many lines were lost because the watcher read too slowly.
+    /// The number of lines that were lost because the watcher read too slowly.
     Lost(u64),
 }
 
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn slow_watchers_are_told_what_they_lost() {
+    async fn slow_watchers_get_the_number_of_lost_events() {
         let trace = Trace::default();
         assert!(!trace.is_watched());
         let mut watch = trace.watch();

@@ -147,7 +147,7 @@ struct BlobCheck<'a> {
     damaged: BTreeSet<ExtentId>,
 }
 
-/// What may own locations. It may name one many times.
+/// A row that owns locations. It may name a location many times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ByteOwner {
     /// A blob, a snapshot or a version.

@@ -2,8 +2,8 @@
 //! that a request may still read, has stored and not yet committed, or has looked up to name them
 //! again. It also shows changes that may still add rows to a deleted container.
 //!
-//! 1. `reads.rs`, `copies.rs`, `changes.rs` and this file: a request notes what it does. A note is
-//!    a short lock and no message, so only the front end of the same process makes notes.
+//! 1. `reads.rs`, `copies.rs`, `changes.rs` and this file: a request makes notes. A note takes a
+//!    short lock and sends no message, so only the front end of the same process makes notes.
 //! 2. `local.rs`: reclaim and backups ask through `RunningRequests`, as they ask other processes
 //!    (`api/requests.rs`, ADR 0028).
 
@@ -20,10 +20,10 @@ use std::sync::PoisonError;
 
 use crate::types::ExtentId;
 
-pub use changes::ChangeGuard;
-pub use copies::CopyGuard;
+pub use changes::ChangeNote;
+pub use copies::CopyNote;
 pub use local::LocalRequests;
-pub use reads::{LayerGuard, ReadGuard};
+pub use reads::{LayerNote, ReadNote};
 
 /// Running reads and writes of this process; cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -45,13 +45,13 @@ struct State {
 }
 
 impl InFlight {
-    /// Notes a write before its first byte goes to `extent`. Until the guard is dropped, the audit
+    /// Notes a write before its first byte goes to `extent`. Until the note is dropped, the audit
     /// frees nothing in the extent.
     #[must_use]
-    pub fn write(&self, extent: ExtentId) -> WriteGuard {
+    pub fn write(&self, extent: ExtentId) -> WriteNote {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         *state.writes.entry(extent).or_insert(0) += 1;
-        WriteGuard { inflight: self.clone(), extent }
+        WriteNote { inflight: self.clone(), extent }
     }
 
     /// The extents that hold bytes of running writes.
@@ -63,26 +63,26 @@ impl InFlight {
 
 /// A running write into one extent.
 #[derive(Debug)]
-pub struct WriteGuard {
+pub struct WriteNote {
     inflight: InFlight,
     extent: ExtentId,
 }
 
-impl WriteGuard {
-    /// A second guard of the same extent, for another write in the same append.
+impl WriteNote {
+    /// A second note of the same extent, for another write in the same append.
     #[must_use]
     pub fn another(&self) -> Self {
         self.inflight.write(self.extent)
     }
 
-    /// The guarded extent.
+    /// The noted extent.
     #[must_use]
     pub const fn extent(&self) -> ExtentId {
         self.extent
     }
 }
 
-impl Drop for WriteGuard {
+impl Drop for WriteNote {
     fn drop(&mut self) {
         let mut state = self.inflight.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = state.writes.get_mut(&self.extent) {

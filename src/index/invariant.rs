@@ -52,7 +52,7 @@ impl Invariant {
         }
     }
 
-    /// Makes the violation of this invariant, with what was found.
+    /// Makes the violation of this invariant, with the contradicting state.
     #[must_use]
     pub fn violated(self, found: impl fmt::Display) -> Violation {
         Violation { invariant: self, found: found.to_string() }
@@ -76,7 +76,7 @@ impl Invariant {
 pub struct Violation {
     /// The invariant.
     pub invariant: Invariant,
-    /// What was found instead.
+    /// The contradicting state.
     pub found: String,
 }
 

@@ -15,7 +15,7 @@
 //! `engine/commit.rs`, before `objects/` evaluates it.
 //!
 //! Invariants: I5 descriptors tile the key space (`map.rs`) · I2, I6, I14, I16 in `engine/` · I7,
-//! I9, I10 in `objects/`. `invariant.rs`: which are asserted, and what follows from a violation.
+//! I9, I10 in `objects/`. `invariant.rs`: the asserted invariants, and the effect of a violation.
 //!
 //! Not here: user bytes (they go to extents before their row is written).
 
@@ -74,7 +74,7 @@ pub use engine::{
     Config, CutPartition, Dependencies, ExtentIds, ExtentRecord, KeptExtents, Loaded, Offline,
 };
 pub use engine::{NO_EXTENT_ID, RECORD_CHANGES, TOO_MANY_RUNS};
-pub use inflight::{InFlight, LocalRequests, ReadGuard};
+pub use inflight::{InFlight, LocalRequests, ReadNote};
 pub use load::{Class, Counts, Load};
 pub use map::{PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;

@@ -103,7 +103,7 @@ pub trait Rows: Send + Sync {
         Error::Unavailable(violation.to_string())
     }
 
-    /// Counts work that took as long as examining so many rows, and yields to other tasks if
+    /// Counts work that took as long as examining this many rows, and yields to other tasks if
     /// necessary.
     async fn rest(&self, _rows: usize) {}
 
@@ -147,8 +147,8 @@ pub struct RowChange {
 pub struct RowBatch {
     /// Puts and deletes of rows. Of several changes of a row the last one wins.
     pub changes: Vec<RowChange>,
-    /// Bytes of shared content that a row stops naming: only the audit can tell whether another one
-    /// does.
+    /// Bytes of shared content that a row stops naming. Only the audit can determine whether
+    /// another row names them.
     pub shared_dropped: u64,
     /// Whether to commit even without changes.
     pub must_commit: bool,

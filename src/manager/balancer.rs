@@ -16,7 +16,7 @@ use crate::manager::policy::Policy;
 use crate::manager::policy::PolicyConfig;
 use crate::manager::policy::TICK;
 
-/// What a manager uses.
+/// The parts of the node that a manager uses.
 #[derive(Debug)]
 pub struct Setup {
     /// The server whose map it changes.

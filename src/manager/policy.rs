@@ -2,8 +2,8 @@
 //!
 //! 1. `cut.rs`: the keys to split at. `spread.rs`: the moves between hosts. `join.rs`: the
 //!    neighbours to merge.
-//! 2. `config.rs`: what is hot, cold and large. `known.rs`: what the policy remembers between
-//!    ticks.
+//! 2. `config.rs`: the limits for hot, cold and large. `known.rs`: the state that the policy keeps
+//!    between ticks.
 //! 3. This file: the splits, and the limits of changes in a tick.
 //!
 //! Moves follow averages (`average.rs`), so that steady load causes none.
@@ -86,7 +86,7 @@ impl Policy {
         }
     }
 
-    /// Adds the load of one tick to what is remembered.
+    /// Adds the load of one tick to the remembered state.
     fn follow(&mut self, now: Duration, load: &PartitionLoad) {
         let config = self.config;
         let known = self.known.entry(load.id).or_insert(Known::new(now));
@@ -112,7 +112,7 @@ impl Policy {
         for load in loads {
             // Most of thousands of partitions have little load.
             let may_be = config.is_warm(&load.load) || config.size(load) > 1.0;
-            // A stripe is not split. Its range is divided anew after all its stripes were merged.
+            // A stripe is not split. Its range is divided again after all its stripes were merged.
             if !may_be || load.changing || load.stripe.is_some() {
                 continue;
             }

@@ -34,7 +34,7 @@ use crate::types::RoutingKey;
 
 use super::error::NodeError;
 
-/// What the index is built on.
+/// The parts on which the index is built.
 #[derive(Clone, Debug)]
 pub struct Base {
     /// Clock, randomness and tasks.
@@ -66,10 +66,10 @@ pub struct IndexPlan<'a> {
     pub boundaries: Option<&'a [RoutingKey]>,
 }
 
-/// A recovered index, and what other roles need to use it.
+/// A recovered index, and the parts with which other roles use it.
 #[derive(Debug)]
 pub struct Assembly {
-    /// What it is built on.
+    /// The parts on which it is built.
     pub base: Base,
     /// The partitions served here.
     pub index: Arc<IndexServer>,
@@ -131,7 +131,7 @@ impl Assembly {
         LocalRequests::shared(self.inflight.clone(), Arc::clone(&self.base.env.clock))
     }
 
-    /// What deletes containers that must be empty.
+    /// Deletes containers that must be empty.
     #[must_use]
     pub fn containers(&self) -> Containers {
         Containers {

@@ -40,7 +40,7 @@ pub enum NodeError {
         address: String,
         /// The flag that sets it.
         flag: &'static str,
-        /// The process that has it, if the system tells.
+        /// The process that has it, if the system says.
         by: Option<String>,
         /// Why.
         error: io::Error,
@@ -102,7 +102,7 @@ pub enum NodeError {
         path: PathBuf,
     },
     /// There is no data directory to verify.
-    #[error("{path} is no directory; give the data directories that `serve` was given")]
+    #[error("{path} is not a directory; give the data directories that `serve` was given")]
     NoData {
         /// The path.
         path: PathBuf,
@@ -159,7 +159,7 @@ pub enum NodeError {
         /// Those of the last start that are not given.
         missing: String,
     },
-    /// A directory is no disk of the store and would become one.
+    /// A directory is not a disk of the store and would become one.
     #[error(
         "{path} holds no part of this store: is the disk mounted, or the path right? To make it a new disk of the store \
          give --add-disk {path}; nothing was changed"
@@ -176,7 +176,7 @@ pub enum NodeError {
         /// The directory.
         path: PathBuf,
     },
-    /// A directory of `--without-disk` is no disk of the store.
+    /// A directory of `--without-disk` is not a disk of the store.
     #[error("--without-disk {path} names no disk of this store; it has {known}")]
     DiskNotKnown {
         /// The directory.
@@ -214,7 +214,7 @@ pub enum NodeError {
     },
 }
 
-/// What to do about the coordinator's file.
+/// Advice about the coordinator's file.
 fn coordinator_advice(error: &coordinator::Error) -> &'static str {
     if error.is_full() {
         "make room on its disk"
@@ -224,7 +224,7 @@ fn coordinator_advice(error: &coordinator::Error) -> &'static str {
     }
 }
 
-/// What to do about a data directory.
+/// Advice about a data directory.
 fn data_advice(error: &DiskError) -> &'static str {
     match error {
         DiskError::Locked { .. } => "stop it first, or give another directory with --data",
@@ -242,7 +242,7 @@ fn data_advice(error: &DiskError) -> &'static str {
     }
 }
 
-/// What to do about a port.
+/// Advice about a port.
 fn advice(error: &io::Error, flag: &str, by: Option<&str>) -> String {
     if error.kind() == io::ErrorKind::AddrInUse {
         let by = by.unwrap_or("another program");
@@ -258,24 +258,25 @@ mod tests {
 
     #[test]
     fn limit_of_open_files_is_raised_for_too_many_files_alone() {
-        let told = |error: DiskError| NodeError::Data { path: "/data".into(), error }.to_string();
+        let message =
+            |error: DiskError| NodeError::Data { path: "/data".into(), error }.to_string();
         let (action, path) = ("open", "lock".to_owned());
-        let many = told(DiskError::TooManyFiles { action, path: path.clone() });
+        let many = message(DiskError::TooManyFiles { action, path: path.clone() });
         assert!(many.contains("ulimit -n"), "{many}");
-        let busy = told(DiskError::Io { action, path, kind: io::ErrorKind::ResourceBusy });
+        let busy = message(DiskError::Io { action, path, kind: io::ErrorKind::ResourceBusy });
         assert!(!busy.contains("ulimit") && !busy.contains("too many"), "{busy}");
     }
 
     #[test]
     fn full_disk_of_the_coordinator_is_no_reason_to_restore_its_file() {
-        let told = |reason: coordinator::Reason| {
+        let message = |reason: coordinator::Reason| {
             let error = coordinator::Error::Unavailable { reason };
             NodeError::Coordinator { path: "/data/coordinator.redb".into(), error }.to_string()
         };
-        let full = told(coordinator::Reason::full("its disk is full".into()));
+        let full = message(coordinator::Reason::full("its disk is full".into()));
         assert!(full.starts_with("/data/coordinator.redb: "), "{full}");
         assert!(full.contains("make room") && !full.contains("backup"), "{full}");
-        let other = told("Read-only file system".into());
+        let other = message("Read-only file system".into());
         assert!(other.contains("restore it from a backup"), "{other}");
         assert!(other.contains("mount its file system for writing"), "{other}");
     }

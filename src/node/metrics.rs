@@ -28,7 +28,7 @@ pub(super) fn register<'a>(
     registry.register_collector(Box::new(ProcessMetrics { started }));
     let ours = registry.sub_registry_with_prefix("blockyard");
     let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
-    ours.register("build", "The version that runs", build);
+    ours.register("build", "The running version", build);
     if let Some(tls) = tls {
         ours.register_collector(Box::new(CertificateMetrics(tls.clone())));
     }

@@ -81,7 +81,7 @@ pub(super) struct Roles {
     stop_serving: CancellationToken,
     /// Whether this start sealed the secrets of all partitions.
     all_sealed: bool,
-    /// What the admin listener shows and changes.
+    /// The parts of the node that the admin listener shows and changes.
     pub control: Control,
     /// The tasks of index hosts with a thread of their own.
     host_tasks: Vec<Tasks>,
@@ -96,7 +96,7 @@ fn with_own_tasks(env: &Env) -> Env {
     Env { tasks: Tasks::new().reporting_to(&env.tasks), ..env.clone() }
 }
 
-/// What the front end is started with.
+/// The parts with which the front end is started.
 #[derive(Debug)]
 pub(super) struct FrontEndSetup<'a> {
     pub(super) blob: Bound,
@@ -373,7 +373,7 @@ fn account_store(
         .with_issuers(config.oidc.iter().map(|oidc| oidc.trusted().name))
 }
 
-/// Where the front end listens, and what it serves there.
+/// The addresses on which the front end listens, and the protocols that it serves there.
 struct BlobListener {
     bound: Bound,
     s3: Option<Bound>,
@@ -397,7 +397,7 @@ fn unsigned_tokens(config: &Config) -> Option<TrustedIssuer> {
     for account in &named {
         tracing::warn!(
             account,
-            "bearer tokens are taken without a look at their signature (--development-tokens)"
+            "bearer tokens are accepted without verifying their signature (--development-tokens)"
         );
     }
     (!named.is_empty()).then(|| unsigned_issuer(named))

@@ -1,4 +1,4 @@
-//! What tests of stores share.
+//! Common fixtures of tests of stores.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What becomes of the records of a blob: the filter, the projection, the aggregates.
+//! The processing of the records of a blob: the filter, the projection, the aggregates.
 
 use std::borrow::Cow;
 
@@ -45,7 +45,7 @@ pub(crate) trait Record: Row {
     }
 }
 
-/// A record without columns, for what is known at the end.
+/// A record without columns, for results at the end.
 #[derive(Debug)]
 struct Nothing;
 
@@ -69,7 +69,7 @@ pub(crate) struct Answer {
     is_begun: bool,
     /// Whether the answer begins with the names.
     has_header: bool,
-    /// What was spent since a turn asked for it.
+    /// The cost since a turn last asked for it.
     work: u64,
 }
 
@@ -116,7 +116,7 @@ impl Answer {
         self.left == 0
     }
 
-    /// What evaluation cost since the last call, in units of about a byte.
+    /// The cost of evaluation since the last call, in units of about a byte.
     pub(crate) fn take_work(&mut self) -> u64 {
         std::mem::take(&mut self.work)
     }
@@ -224,8 +224,8 @@ impl Answer {
         Ok(true)
     }
 
-    /// What becomes of all aggregates is known before the first one changes: a record counts in all
-    /// or in none.
+    /// The changes of all aggregates are computed before the first one is applied: a record counts
+    /// in all or in none.
     fn aggregate(&mut self, scope: Scope<'_>) -> Result<(), Failure> {
         let mut changes = Vec::with_capacity(self.states.len());
         let mut bytes = 0;
@@ -264,7 +264,7 @@ impl Answer {
         self.writer.end(out)
     }
 
-    /// Writes what is known only at the end of the blob.
+    /// Writes the results that are known only at the end of the blob.
     pub(crate) fn finish(&mut self, names: &[Cow<'_, str>], sink: &mut Sink) -> Result<(), Fault> {
         if !self.is_begun && self.names.is_empty() {
             self.is_begun = true;

@@ -44,7 +44,7 @@ impl Execution {
         }
     }
 
-    /// Works on what was fed, about 1 MiB of it at most.
+    /// Works on the bytes that were fed, at most about 1 MiB of them.
     ///
     /// [`Step::Read`] asks for bytes of the blob. Fewer of them may be fed, but not none: then the
     /// blob is taken to end there.
@@ -68,7 +68,7 @@ impl Execution {
         Step::Done
     }
 
-    /// Takes the bytes that the last step asked for.
+    /// Takes the bytes that the last step requested.
     #[expect(clippy::needless_pass_by_value, reason = "the caller is done with them")]
     pub fn feed(&mut self, bytes: Bytes) {
         self.scanned += bytes.len() as u64;

@@ -1,4 +1,4 @@
-//! What a client asks for, and what is wrong with it.
+//! The request of a client, and its errors.
 
 /// A query of one blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Input {
     Csv(Delimited),
     /// JSON values, each followed by a separator.
     Json {
-        /// What stands between two records; empty means a line feed.
+        /// The separator of records; empty means a line feed.
         record_separator: String,
     },
     /// Apache Parquet.
@@ -32,15 +32,15 @@ pub enum Output {
     Csv(Delimited),
     /// JSON objects, each followed by a separator.
     Json {
-        /// What follows each record; empty means a line feed.
+        /// The end of each record; empty means a line feed.
         record_separator: String,
     },
     /// A stream of Arrow with these columns.
     Arrow(Vec<ArrowField>),
 }
 
-/// The dialect of delimited text. An empty separator is the default one; an empty quote or escape
-/// character, or one that is a null character, means that there is none. SDKs send both.
+/// The dialect of delimited text. An empty separator is the default one. An empty quote or escape
+/// character, or a null character, means none; SDKs send both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delimited {
     /// Between two columns; `,` by default.
@@ -123,7 +123,7 @@ impl Fault {
     }
 }
 
-/// What an execution wants next.
+/// The next step of an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// These bytes of the blob: feed them, then step again.
@@ -134,7 +134,7 @@ pub enum Step {
     Done,
 }
 
-/// Where an execution puts what it makes. The caller takes it out between two steps.
+/// The output of an execution. The caller takes it out between two steps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sink {
     /// Bytes of the answer.

@@ -21,7 +21,7 @@ pub(crate) const ARITHMETIC_OVERFLOW: &str = "ArithmeticOverflow";
 pub(crate) const DIVIDE_BY_ZERO: &str = "DivideByZero";
 /// Ours: a record is larger than is allowed.
 pub(crate) const RECORD_TOO_LARGE: &str = "RecordTooLarge";
-/// Ours: a request or a blob needs what this engine does not do.
+/// Ours: a request or a blob needs a feature that this engine does not have.
 pub(crate) const NOT_SUPPORTED: &str = "NotSupported";
 
 /// Ours: a record needs more work or memory than a query may have.
@@ -32,7 +32,7 @@ pub(crate) const QUERY_TOO_EXPENSIVE: &str = "QueryTooExpensive";
 pub(crate) struct Trouble {
     name: &'static str,
     text: Cow<'static, str>,
-    /// It ends the query: what follows would be no better.
+    /// It ends the query: later records would fail as well.
     is_fatal: bool,
 }
 

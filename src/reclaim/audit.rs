@@ -43,7 +43,7 @@ pub(super) async fn audit(reclaim: &Reclaim) -> Result<AuditReport, Error> {
     };
     while let Some(cursor) = next {
         let place = walk_and_free(reclaim, cursor, &mut report).await?;
-        // After the walk: what a crash interrupts is done again.
+        // After the walk: a walk that a crash interrupts is repeated.
         next = place.map(|place| cursor.advanced_to(place)).transpose()?;
         if next.is_some() || is_stored {
             is_stored = save(reclaim, next).await;
@@ -160,10 +160,10 @@ async fn check_not_of_index(reclaim: &Reclaim, found: &Found) -> Result<(), Erro
     })
 }
 
-/// What an audit decided about an extent.
+/// The decision of an audit about an extent.
 struct Verdict {
     extent: ExtentId,
-    /// What rows name of it, and what this walk did not audit. The rest is freed.
+    /// The ranges that rows name, and those that this walk did not audit. The rest is freed.
     live: Vec<Range<u64>>,
     audited: Audited,
     /// Taken at the end of the walk: reads from before it may need bytes that no row names.

@@ -14,7 +14,7 @@ pub struct ReclaimConfig {
     /// Updates of the tag index younger than this are left to the front end that is about to apply
     /// them. Default 2 s.
     pub grace: Duration,
-    /// Garbage rows (of up to 1,000 locations) freed at once. Default 64.
+    /// Garbage rows (of up to 1,000 locations) that are freed together. Default 64.
     pub garbage_rows: usize,
     /// Garbage rows freed in one pass of one partition. Default 6,400.
     pub garbage_rows_per_pass: usize,
@@ -26,8 +26,7 @@ pub struct ReclaimConfig {
     pub staged_life: Duration,
     /// How often expired staged blocks are searched. Default 1 hour.
     pub expire_every: Duration,
-    /// How often it is searched for what was softly deleted and can no longer be restored. Default
-    /// 1 minute.
+    /// How often soft-deleted rows that can no longer be restored are searched. Default 1 minute.
     pub end_deletions_every: Duration,
     /// Blobs expired or purged by one write. Default 64.
     pub blobs_per_write: usize,
@@ -44,7 +43,7 @@ pub struct ReclaimConfig {
     pub audit_delay: Duration,
     /// From one audit to the next. Default 1 day.
     pub audit_every: Duration,
-    /// Blobs read at once by an audit. Default 256.
+    /// Blobs per read of an audit. Default 256.
     pub audit_blobs: usize,
     /// Locations in one reply to an audit, 32 bytes each. A blob that names more is read again for
     /// each further reply, with all its rows, so this must not be small. Default 262,144.

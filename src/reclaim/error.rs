@@ -9,7 +9,7 @@ use crate::coordinator;
 use crate::index;
 use crate::reclaim::invariant::Invariant;
 
-/// What ended a step.
+/// The error that ended a step.
 #[derive(Clone, Debug, ThisError)]
 pub enum Error {
     /// A partition refused or failed; [`index::Error::WrongPartition`] means that the map changed
@@ -35,7 +35,7 @@ pub enum Error {
     Invariant {
         /// The invariant.
         invariant: Invariant,
-        /// What contradicts it.
+        /// The state that contradicts it.
         found: String,
     },
     /// The program stops.

@@ -1,5 +1,5 @@
-//! Deletes staged blocks a week after the last Put Block to their blob, and what is remembered of
-//! completed uploads after the same time. Removes what was softly deleted when its time is over.
+//! Deletes staged blocks a week after the last Put Block to their blob, and the rows of completed
+//! uploads after the same time. Removes soft-deleted rows when their period ends.
 
 use bytes::Bytes;
 
@@ -33,11 +33,11 @@ pub(super) async fn expire(reclaim: &Reclaim, target: Target) -> Result<(), Erro
     Ok(())
 }
 
-/// Removes what was softly deleted in one partition and can no longer be restored.
+/// Removes the soft-deleted rows of one partition that can no longer be restored.
 pub(super) async fn end_deletions(reclaim: &Reclaim, target: Target) -> Result<(), Error> {
     let (now, limit) = (reclaim.env.clock.now(), reclaim.config.blobs_per_write);
     let mut writes = 0;
-    // A write is bounded. Of what it leaves, the next round goes on.
+    // A write is bounded. The next round continues with the rest.
     loop {
         let (mut from, mut had_any) = (Some(Bytes::new()), false);
         while let Some(start) = from {

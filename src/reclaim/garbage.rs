@@ -23,7 +23,7 @@ use crate::types::Location;
 use crate::types::Timestamp;
 use crate::types::locations_len;
 
-/// What a pass over garbage has found.
+/// The result of a pass over garbage.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// How long listing it took. The time of freeing does not count: on a full disk the writes of
@@ -33,8 +33,8 @@ pub(super) struct Seen {
     pub(super) held_bytes: u64,
 }
 
-/// Frees a bounded part of the garbage of one partition, except what is being read. Returns whether
-/// there is more to do soon.
+/// Frees a bounded part of the garbage of one partition, except bytes that are being read. Returns
+/// whether there is more to do soon.
 pub(super) async fn free(
     reclaim: &Reclaim,
     target: Target,

@@ -80,7 +80,7 @@ impl GarbageMarks {
     /// Drops the marks that no waiting row needs. `oldest` is the time of the oldest waiting row;
     /// `None` when no row waits.
     pub(super) fn forget_before(&mut self, oldest: Option<Timestamp>) {
-        // The newest mark stays: it tells which rows were read.
+        // The newest mark stays: it shows which rows were read.
         let end = self.marks.len().saturating_sub(1);
         let waits = |oldest| self.marks.partition_point(|mark| mark.latest < oldest);
         let at = oldest.map_or(end, waits);

@@ -67,7 +67,7 @@ impl Live {
         self.from.extent..=last
     }
 
-    /// Adds live bytes. Bytes outside of what this walk audits are ignored.
+    /// Adds live bytes. Bytes outside of the extents that this walk audits are ignored.
     pub(super) fn add(&mut self, extent: ExtentId, range: Range<u64>) {
         let range = self.clipped(extent, range);
         if range.is_empty() {
@@ -181,8 +181,8 @@ impl Noted {
             Some(last) if last.end == range.start => last.end = range.end,
             _ => self.ranges.push(range),
         }
-        // A location may be added many times. The number of ranges that are sorted at once stays in
-        // proportion to the number of frames of the extent.
+        // A location may be added many times. Ranges are merged from time to time, so that their
+        // number stays in proportion to the number of frames of the extent.
         if self.ranges.len() - self.merged >= self.merged.max(SORTED_IN_TURN) {
             self.merge();
         }

@@ -16,7 +16,7 @@ pub struct ReclaimMetrics {
     pub rolled_extents: Counter,
     /// Blobs whose staged blocks or completed uploads expired.
     pub expired_blobs: Counter,
-    /// Writes that removed what could no longer be restored of a blob.
+    /// Writes that removed expired soft-deleted rows of a blob.
     pub ended_deletions: Counter,
     /// Writes that removed rows of deleted containers.
     pub purge_writes: Counter,
@@ -58,7 +58,7 @@ impl ReclaimMetrics {
         let inner = registry.sub_registry_with_prefix("reclaim");
         let counters: [(&str, &str, &Counter); 15] = [
             ("freed_bytes", "Payload bytes of garbage rows freed", &metrics.freed_bytes),
-            ("garbage_rows", "Garbage rows freed and forgotten", &metrics.garbage_rows),
+            ("garbage_rows", "Garbage rows freed and deleted", &metrics.garbage_rows),
             ("rolled_extents", "Open extents sealed for their garbage", &metrics.rolled_extents),
             (
                 "expired_blobs",
@@ -67,17 +67,25 @@ impl ReclaimMetrics {
             ),
             (
                 "ended_deletions",
-                "Blobs of which something could no longer be restored",
+                "Blobs with soft-deleted rows that expired",
                 &metrics.ended_deletions,
             ),
             ("purge_writes", "Writes that purged deleted containers", &metrics.purge_writes),
-            ("purged_containers", "Deleted containers wholly gone", &metrics.purged_containers),
+            (
+                "purged_containers",
+                "Deleted containers whose rows are all purged",
+                &metrics.purged_containers,
+            ),
             ("audits", "Audits finished", &metrics.audits),
             ("audits_failed", "Audits given up", &metrics.audits_failed),
-            ("audits_held", "Audits given up for look-ups without end", &metrics.audits_held),
-            ("audited_extents", "Data extents held against the rows", &metrics.audited_extents),
+            ("audits_held", "Audits given up because look-ups did not end", &metrics.audits_held),
+            ("audited_extents", "Data extents compared with the rows", &metrics.audited_extents),
             ("audit_walks", "Walks over all rows that audits took", &metrics.audit_walks),
-            ("read_extents", "Extents left to the next audit for reads", &metrics.read_extents),
+            (
+                "read_extents",
+                "Extents left to the next audit because they were being read",
+                &metrics.read_extents,
+            ),
             ("passed_over", "Steps that went on without a failing partition", &metrics.passed_over),
             ("long_reads", "Warnings about reads that run for long", &metrics.long_reads),
         ];
@@ -92,7 +100,7 @@ impl ReclaimMetrics {
                 &metrics.audit_left_extents,
             ),
             ("orphaned_extents", "Logs and runs in no record", &metrics.orphaned_extents),
-            ("missing_extents", "Logs and runs in use, not there", &metrics.missing_extents),
+            ("missing_extents", "Logs and runs in use that do not exist", &metrics.missing_extents),
             ("held_bytes", "Garbage that running reads keep from being freed", &metrics.held_bytes),
         ];
         for (name, help, gauge) in gauges {

@@ -1,13 +1,13 @@
-//! Garbage collection: frees bytes that rows mark as garbage, expires staged blocks, ends what was
-//! softly deleted, removes the rows of deleted containers, and frees bytes that no row names.
+//! Garbage collection: frees bytes that rows mark as garbage, expires staged blocks and
+//! soft-deleted rows, removes the rows of deleted containers, and frees bytes that no row names.
 //!
 //! Main path:
 //! 1. `service.rs` runs the loops; `state.rs` holds what all steps work on.
 //! 2. `garbage.rs` frees the locations of garbage rows, then deletes the rows. `garbage_marks.rs`
 //!    keeps which reads each row waits for; `readers.rs` watches the oldest read. `roll.rs` seals
 //!    open extents that hold much garbage.
-//! 3. `expire.rs` deletes staged blocks a week after the last Put Block, and what was softly
-//!    deleted when it can no longer be restored.
+//! 3. `expire.rs` deletes staged blocks a week after the last Put Block, and soft-deleted rows when
+//!    they can no longer be restored.
 //! 4. `purge.rs` deletes the rows of deleted containers, twice.
 //! 5. `tags.rs` applies updates of the tag index that a crash left out.
 //! 6. `audit.rs` frees bytes that no row names: those of a crash between append and commit, and

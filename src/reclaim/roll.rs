@@ -64,7 +64,7 @@ pub(super) async fn roll_for_audit(reclaim: &Reclaim) {
     for _ in 0..POLLS_MAX {
         let written = match reclaim.requests.written_extents().await {
             Ok(written) => sealed.iter().any(|extent| written.contains(extent)),
-            // The audit asks too, and ends if there is no answer then.
+            // The audit asks again, and ends if there is still no answer.
             Err(_) => true,
         };
         if !written || reclaim.go_on().is_err() {

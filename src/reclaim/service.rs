@@ -231,7 +231,7 @@ impl Reclaim {
 pub(super) struct PassState {
     /// The read marks of garbage rows.
     marks: BTreeMap<Ownership, GarbageMarks>,
-    /// What the last pass found of garbage.
+    /// The garbage that the last pass found.
     seen: Seen,
     purged: Purged,
     /// Where to continue with updates of the tag index.
@@ -242,6 +242,6 @@ pub(super) struct PassState {
     purge_again: Duration,
     /// When expiry last ran, by the monotonic clock.
     expired: Option<Duration>,
-    /// When what can no longer be restored was last searched for, by the monotonic clock.
+    /// The time of the last search for expired soft-deleted rows, by the monotonic clock.
     ended: Option<Duration>,
 }

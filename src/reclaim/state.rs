@@ -1,4 +1,4 @@
-//! What the steps of reclaim work on.
+//! The state that all steps of reclaim use.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::reclaim::error::Error;
 use crate::reclaim::metrics::ReclaimMetrics;
 use crate::reclaim::partitions::Partitions;
 
-/// What reclaim works on.
+/// The parts of the store that reclaim uses.
 #[derive(Debug)]
 pub struct Setup {
     /// The partitions hosted here: all of the map.
@@ -26,7 +26,7 @@ pub struct Setup {
     pub partitions: Arc<dyn Partitions>,
     /// The extents.
     pub capacity: Arc<dyn Capacity>,
-    /// The running requests, which may need what no row names any more.
+    /// The running requests, which may need bytes that no row names any more.
     pub requests: Arc<dyn RunningRequests>,
     /// Where the audit's cursor is kept.
     pub coordinator: Arc<dyn Coordinator>,
@@ -82,7 +82,7 @@ impl Reclaim {
         })
     }
 
-    /// Whether a request runs that is as asked.
+    /// Whether a request of this kind is running.
     ///
     /// # Errors
     /// [`Error::Index`] when that is not known: take it for a yes.

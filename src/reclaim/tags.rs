@@ -22,9 +22,9 @@ use crate::types::ContainerKey;
 use crate::types::ContainerName;
 use crate::types::TagEntryKey;
 
-/// Work rows read at once.
+/// Work rows per read.
 const ROWS: usize = 64;
-/// Containers listed at once.
+/// Containers per page of a list.
 const CONTAINERS: usize = 1_000;
 
 /// A pass over the work rows of all partitions.

@@ -146,7 +146,7 @@ mod tests {
     fn lines_about_a_request_carry_its_id() {
         let id = Uuid::from_u128(17);
         let (text, json) = (CapturedLog::default(), CapturedLog::default());
-        let told = |name: &'static str| tracing::warn!(size = 3, name, "told");
+        let warned = |name: &'static str| tracing::warn!(size = 3, name, "warned");
         let tell = || {
             let mut with_trace = Some(CurrentRequest {
                 trace: TraceParent::parse(format!("00-{TRACE}-00f067aa0ba902b7-00").as_bytes()),
@@ -154,13 +154,13 @@ mod tests {
             });
             {
                 let _entered = request::enter(Some(id));
-                told("within");
+                warned("within");
             }
             {
                 let _entered = request::exchange(&mut with_trace);
-                told("traced");
+                warned("traced");
             }
-            told("without");
+            warned("without");
         };
         {
             let _kept = text.begin();

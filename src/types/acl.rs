@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Who may use a bucket or object in addition to principals with a role. The order of the variants
-/// is on disk. Source: S3, "Canned ACL".
+/// A canned access control list: who may use a bucket or object in addition to principals with a
+/// role. The order of the variants is on disk. Source: S3, "Canned ACL".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CannedAcl {
     /// `private`.

@@ -50,7 +50,7 @@ impl Crc32c {
 
 const CRC32C: Polynomial32 = Polynomial32::new(0x82F6_3B78);
 
-/// The polynomial of a CRC of 32 bits, and what is needed to combine checksums.
+/// The polynomial of a CRC of 32 bits, and the powers that combine checksums.
 pub(super) struct Polynomial32 {
     /// The polynomial, with the lowest power in the highest bit, as in the checksums.
     polynomial: u32,

@@ -35,7 +35,7 @@ impl EtagMatch {
     }
 }
 
-/// What conditions are compared with.
+/// The values with which conditions are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validators {
     /// The tag of the last change.

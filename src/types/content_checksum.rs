@@ -16,7 +16,7 @@ use crate::types::Md5;
 pub struct ContentChecksum {
     /// How it is computed.
     pub algorithm: ChecksumAlgorithm,
-    /// What it covers.
+    /// Whether it is of the full object or composite.
     pub kind: ChecksumKind,
     /// The digest, big endian, with the length of the algorithm.
     pub digest: Bytes,
@@ -50,7 +50,7 @@ pub enum ChecksumAlgorithm {
     Md5,
 }
 
-/// What a checksum covers. The order of the variants is on disk.
+/// The type of a checksum: full object or composite. The order of the variants is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChecksumKind {
     /// All bytes of the content.

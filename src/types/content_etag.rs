@@ -11,8 +11,8 @@ use crate::types::Etag;
 use crate::types::Md5;
 
 /// S3's `ETag`: 32 hexadecimal digits, and for content that was not uploaded in one piece a hyphen
-/// and a number. Clients take the digits for the MD5 of the content if and only if there is no
-/// number. Source: S3, "Object", `ETag`.
+/// and a number. Clients assume that the digits are the MD5 of the content if and only if there is
+/// no number. Source: S3, "Object", `ETag`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ContentEtag {
     digits: [u8; 16],

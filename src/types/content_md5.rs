@@ -61,9 +61,9 @@ impl ContentMd5 {
 }
 
 impl ContentMd5 {
-    /// Reads what a client sets: base64 of at most 64 bytes, which need not be a digest. `None` for
-    /// another text. Source: recorded answers of Set Blob Properties (2021-12-02); the limit is
-    /// ours.
+    /// Reads a value that a client sets: base64 of at most 64 bytes, which need not be a digest.
+    /// `None` for another text. Source: recorded answers of Set Blob Properties (2021-12-02); the
+    /// limit is ours.
     #[must_use]
     pub fn from_base64(text: &str) -> Option<Self> {
         if let Some(md5) = Md5::from_base64(text) {
@@ -73,7 +73,7 @@ impl ContentMd5 {
         Some(if bytes.is_empty() { Self::Absent } else { Self::Other(bytes.into()) })
     }
 
-    /// The length of a value that is no digest, in bytes.
+    /// The length of a value that is not a digest, in bytes.
     #[must_use]
     pub const fn extra_len(&self) -> usize {
         match self {
@@ -82,7 +82,7 @@ impl ContentMd5 {
         }
     }
 
-    /// The base64 of what it is, if it is not encrypted.
+    /// The value in base64, if it is not encrypted.
     #[must_use]
     pub fn to_base64(&self) -> Option<String> {
         match self {

@@ -63,8 +63,8 @@ impl Timestamp {
 }
 
 impl Timestamp {
-    /// The same date and time so many years later, at most 10,000 years. 29 February becomes
-    /// 1 March where there is none.
+    /// The same date and time `years` years later, at most 10,000. 29 February becomes 1 March in
+    /// years without it.
     #[must_use]
     pub fn plus_years(self, years: u32) -> Self {
         let since = self.since_unix();

@@ -132,8 +132,8 @@ impl RoutingKey {
         [key.as_bytes().as_ref(), &ticks, &[0]].concat().into()
     }
 
-    /// The last name that a position of a list has passed, if the position tells it: then it is
-    /// among or just behind the rows of the blob of that name.
+    /// The last name that a list position has passed, if it can be derived from the position. The
+    /// position is then among or just behind the rows of the blob of that name.
     #[must_use]
     pub fn passed_name(position: &Bytes, collation: Collation) -> Option<String> {
         const AFTER: [u8; 2] = [TERMINATOR[0], TERMINATOR[1] + 1];

@@ -1,5 +1,5 @@
-//! MD5 of several messages at once. One message is a chain of dependent steps, which leaves most of
-//! a processor idle; several messages fill its vector registers.
+//! MD5 of several messages in parallel. One message is a chain of dependent steps, which leaves
+//! most of a processor idle; several messages fill its vector registers.
 
 use md5_many::Md5Many;
 use md5_many::Md5State;
@@ -44,8 +44,8 @@ impl Md5Batch {
         (1..=MD5_BATCH_MAX).all(|messages| batch.agrees(messages)).then_some(batch)
     }
 
-    /// Whether the digests of so many messages are right. The library has other code for pieces of
-    /// one length that are whole blocks, as those of the first round are.
+    /// Whether the digests of `messages` messages are right. The library has other code for pieces
+    /// of one length that are whole blocks, as those of the first round are.
     fn agrees(self, messages: usize) -> bool {
         let text: Vec<u8> = (0..=u8::MAX).cycle().take(4096).collect();
         let piece = |number: usize, round: usize| match round {

@@ -8,8 +8,8 @@ use thiserror::Error;
 /// The most bytes of names and values together; Azure's limit, the largest of all protocols.
 const METADATA_BYTES_MAX: usize = 8 * 1024;
 
-/// Name/value pairs of a blob or container, in the order the client sent. They hold what a header
-/// of HTTP can: a name is a token, a value is bytes. Names keep their case, and are compared
+/// Name/value pairs of a blob or container, in the order the client sent. They hold the same as
+/// headers of HTTP: a name is a token, a value is bytes. Names keep their case, and are compared
 /// without it. A dialect checks its own, narrower rule where metadata is set. Source: RFC 9110, 5.1
 /// and 5.5.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub enum MetadataError {
     /// A pair without a name.
     #[error("a metadata name is empty")]
     EmptyKey,
-    /// A name that is no header name or is given twice, or a value with a control character.
+    /// A name that is not a header name or is given twice, or a value with a control character.
     #[error("a metadata name or value is not that of a header, or a name is given twice")]
     Invalid,
     /// More than 8 KiB of names and values.
@@ -56,7 +56,7 @@ impl Metadata {
     }
 
     /// Decodes the metadata of a request and checks it as [`Self::new`] does. Rows are decoded
-    /// without a check: those of earlier releases keep what was allowed then.
+    /// without a check: those of earlier releases may have values that were allowed then.
     ///
     /// # Errors
     /// Those of the decoder, and [`MetadataError`].
@@ -81,7 +81,7 @@ impl Metadata {
         Self(self.0.into_iter().map(respelled).collect())
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -1,4 +1,4 @@
-//! What objects of S3 have beyond the properties of Azure's blobs.
+//! The fields of objects of S3 that Azure's blobs do not have.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub struct ObjectProperties {
     pub storage_class: Option<String>,
     /// The canonical id of its owner; `None` means the account's root user.
     pub owner: Option<String>,
-    /// Who may use it in addition to principals with a role.
+    /// The access control list: who may use it in addition to principals with a role.
     pub acl: Option<CannedAcl>,
 }
 

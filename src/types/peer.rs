@@ -19,7 +19,7 @@ pub struct Peer {
     pub address: SocketAddr,
     /// Whether the connection is TLS.
     pub secure: bool,
-    /// What the listener serves that accepted the connection.
+    /// The protocols of the listener that accepted the connection.
     pub protocols: Protocols,
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::types::ContentMd5;
 
-/// Who may read a container without credentials.
+/// The public access of a container: what may be read without credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PublicAccess {
     /// No anonymous caller.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::types::ObjectLock;
 use crate::types::Versioning;
 
-/// What happens to blobs of a container that are overwritten or deleted.
+/// How the blobs of a container are protected when they are overwritten or deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Protection {
     /// Whether they are kept as versions.

@@ -11,12 +11,12 @@ use serde::Serialize;
 #[serde(try_from = "Ends", into = "Ends")]
 pub struct ByteRange(Ends);
 
-/// What a range says of its ends.
+/// The form of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Ends {
     /// `bytes=first-` or `bytes=first-last`, `first <= last`.
     From(u64, Option<u64>),
-    /// `bytes=-len`: so many bytes at the end.
+    /// `bytes=-len`: the last `len` bytes.
     Suffix(u64),
 }
 

@@ -25,13 +25,13 @@ pub struct CurrentRequest {
     pub id: Uuid,
     /// Where it stands in a trace: of its client, or one that begins with it.
     pub trace: Option<TraceParent>,
-    /// Where it waited, while somebody wants to know.
+    /// The times that it waited in each stage, while they are recorded.
     pub waits: Option<Arc<StageWaits>>,
     /// Whether it has a span.
     pub sampling: Sampling,
 }
 
-/// Whether a request has a span. Who sends it is not known when it arrives.
+/// Whether a request has a span. Its sender is not known yet when it arrives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sampling {
     /// If its sender is authenticated and it was admitted: its client's word counts.
@@ -165,7 +165,7 @@ pub fn current_whole() -> Option<CurrentRequest> {
     look(|request| Some(request.clone()))
 }
 
-/// Where the request that this thread works on waited, if somebody wants to know.
+/// The waits of the request that this thread works on, if they are recorded.
 #[must_use]
 pub fn current_waits() -> Option<Arc<StageWaits>> {
     look(|request| request.waits.clone())

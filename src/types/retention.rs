@@ -35,7 +35,7 @@ impl Retention {
     }
 }
 
-/// What a request says of object lock.
+/// The protection by object lock that a request sets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockClaim {
     /// The retention of the version that it makes; `None` for the default of the container.

@@ -86,7 +86,7 @@ pub struct ServicePropertiesChange {
     pub default_version: Option<Option<String>>,
     /// Soft delete; `Some(None)` turns it off.
     pub delete_retention_days: Option<Option<u32>>,
-    /// Whether what was softly deleted may be ended before its time.
+    /// Whether soft-deleted rows may be removed before they expire.
     pub permanent_delete: Option<bool>,
     /// Static website; `Some(None)` turns it off.
     pub website: Option<Option<Website>>,

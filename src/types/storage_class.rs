@@ -112,7 +112,7 @@ impl StorageClass {
         kept.unwrap_or(Self::of_tier(tier))
     }
 
-    /// What the row of an object of this class keeps beside its tier: `None` if the tier
+    /// The text that the row of an object of this class keeps beside its tier; `None` if the tier
     /// determines the class.
     #[must_use]
     pub fn kept(self) -> Option<String> {

@@ -16,11 +16,11 @@ use crate::types::tags::KEY_CHARS_MAX;
 use crate::types::tags::VALUE_CHARS_MAX;
 use crate::types::tags::is_allowed;
 
-/// The most bytes of an expression: what the head of a request may hold.
+/// The most bytes of an expression, as many as the head of a request may have.
 const BYTES_MAX: usize = 16 * 1024;
 /// The most tags in a search.
 const TAGS_MAX: usize = 10;
-/// The most characters of what a message quotes.
+/// The most characters that a message quotes.
 const QUOTED_MAX: usize = 32;
 
 /// Why an expression is refused, in the words of the service where they are known (recorded in
@@ -32,7 +32,7 @@ pub enum TagFilterError {
     At {
         /// The character, counted from 1.
         at: usize,
-        /// What is wrong there.
+        /// A description of the problem there.
         fault: TagFault,
     },
     /// A search for more than 10 different tags.
@@ -49,7 +49,7 @@ pub enum TagFilterError {
     NoTag,
 }
 
-/// What is wrong at one place of an expression.
+/// A fault at one position of an expression.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TagFault {
     /// It does not follow the grammar from this text on.

@@ -135,7 +135,7 @@ impl AccessTier {
         }
     }
 
-    /// The tier of a page blob of so many bytes that was given none. P4, P6 and P15 are only given.
+    /// The tier of a page blob of `len` bytes for which none was set. P4, P6 and P15 must be set.
     /// Source: REST version 2017-04-17, "Azure page blob storage pricing".
     #[must_use]
     pub fn of_page_blob(len: u64) -> Self {

@@ -132,11 +132,12 @@ impl<'de> Deserialize<'de> for PartNumber {
 pub struct UploadChecksum {
     /// How it is computed; not MD5.
     pub algorithm: ChecksumAlgorithm,
-    /// What it covers.
+    /// Whether it is of the full object or composite.
     pub coverage: Coverage,
 }
 
-/// What the checksum of an upload covers. The order of the variants is on disk.
+/// The type of an upload's checksum: full object or composite. The order of the variants is on
+/// disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Coverage {
     /// All bytes of the content.

@@ -42,13 +42,13 @@ impl UserName {
 }
 
 /// The id of a user's access key: 3 to 128 letters, digits, hyphens, dots and underscores of ASCII.
-/// It is no account name: an account's name is the id of the key of its root.
+/// It is not an account name: an account's name is the id of the key of its root.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Box<str>")]
 pub struct AccessKeyId(Box<str>);
 
 impl AccessKeyId {
-    /// What generated ids begin with.
+    /// The prefix of generated ids.
     pub const BEGIN: &str = "BY";
     /// Random bytes of which an id is generated: 90 bits are used.
     pub const RANDOM_BYTES: usize = 18;

@@ -95,7 +95,7 @@ class Container:
         return ["chroot", f"--userspec={USER}:{USER}", self.root, *command]
 
     def exec(self, *command):
-        """`docker exec`: the exit code, and what was said."""
+        """`docker exec`: the exit code, and the output."""
         ended = subprocess.run(self.inside(*command), env=self.environment, capture_output=True, text=True, timeout=60, check=False)
         return ended.returncode, ended.stdout + ended.stderr
 

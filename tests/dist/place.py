@@ -20,7 +20,7 @@ class Skipped(Exception):
 
 
 def done(text):
-    """Tells what was tried."""
+    """Prints the tried steps."""
     print(f"   {text}", flush=True)
 
 
@@ -61,7 +61,7 @@ def run(command, code=0, **more):
 
 
 def printed(command):
-    """Runs a command and returns the last line that it prints. What it says besides is not shown."""
+    """Runs a command and returns the last line that it prints. Its other output is not shown."""
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
 
 
@@ -148,7 +148,7 @@ def round_trip(command, data, key, account="devstoreaccount1"):
 
 
 def first_account(command, root):
-    """A store without an account starts, serves nobody, and serves the account that a command makes."""
+    """A store without an account starts, refuses all requests, and serves the account that a command makes."""
     (root / "accounts").touch(mode=0o600)
     os.chown(root / "accounts", 10001, 10001)
     log = root / "log"

@@ -10,7 +10,7 @@ import package
 import place
 from place import ROOT, Skipped, done, expect, need, printed
 
-# The network is the root's own too: the service has its default ports. systemd is told that it runs in a container, and
+# The network is the root's own too: the service has its default ports. systemd learns that it runs in a container, and
 # then expects that mounts in it are seen by the namespaces of its services.
 BOOT = r"""
 set -e

@@ -405,7 +405,7 @@ impl Both {
         exchange(self.address(), bytes.as_bytes(), Ending::Wait, method == "HEAD").unwrap()
     }
 
-    /// As [`Self::plain`], of whoever has the password.
+    /// As [`Self::plain`], of the holder of the password.
     fn owner(&self, line: &str, headers: &[&str], body: &str) -> Answer {
         let password = format!("password: {PASSWORD}");
         self.plain(line, &[&[password.as_str()], headers].concat(), body)

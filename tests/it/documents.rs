@@ -100,7 +100,7 @@ fn links_in_documents_lead_somewhere() {
 }
 
 #[test]
-fn paths_are_told_from_other_text() {
+fn paths_are_distinguished_from_other_text() {
     for path in ["src/lib.rs", "engine/context.rs", "frontend/answers/", "tests/sdk/kill9.py"] {
         assert!(is_path(path), "{path}");
     }

@@ -95,8 +95,8 @@ fn check_without_a_lost_disk_says_what_was_lost() {
     fs::remove_dir_all(second).unwrap();
     let unnamed = run(&["check", text(store.first.path())]);
     assert_eq!(unnamed.status.code(), Some(2), "{}", words(&unnamed));
-    let told = words(&unnamed);
-    assert!(told.contains(second) && told.contains("--without-disk"), "{told}");
+    let message = words(&unnamed);
+    assert!(message.contains(second) && message.contains("--without-disk"), "{message}");
 
     let (code, report) = store.check(&["--without-disk", second]);
     assert_eq!(code, Some(1), "{report:#}");

@@ -121,9 +121,9 @@ fn every_metric_is_listed_and_every_listed_one_is_there() {
         return;
     }
     let names = |rows: &Rows| rows.keys().cloned().collect::<BTreeSet<_>>();
-    let (there, told) = (names(&shown), names(&listed));
-    assert_eq!(there.difference(&told).collect::<Vec<_>>(), [""; 0], "not in {DOCS}");
-    assert_eq!(told.difference(&there).collect::<Vec<_>>(), [""; 0], "only in {DOCS}");
+    let (there, documented) = (names(&shown), names(&listed));
+    assert_eq!(there.difference(&documented).collect::<Vec<_>>(), [""; 0], "not in {DOCS}");
+    assert_eq!(documented.difference(&there).collect::<Vec<_>>(), [""; 0], "only in {DOCS}");
     for (name, row) in &shown {
         assert_eq!(Some(row), listed.get(name), "{name}: UPDATE_DOCS=1 rewrites {DOCS}");
     }

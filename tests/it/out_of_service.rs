@@ -134,7 +134,7 @@ fn request_for_an_account_that_may_be_out_of_service_is_busy_and_names_no_other(
     assert_eq!(store.node.end("-TERM"), Some(0));
 }
 
-/// Blobs so many that their rows fill several blocks of a run.
+/// The number of blobs whose rows fill several blocks of a run.
 const BLOBS: u64 = 24;
 /// The one whose row is damaged, in a block in the middle.
 const HIT: u64 = 12;

@@ -40,7 +40,7 @@ fn rebound_name_is_refused_by_every_way_in() {
         let (known, text) = asked(&server, KNOWN, &line, headers);
         assert!(known == status && text.contains(code), "{way}: {known} {text}");
         let (rebound, text) = asked(&server, REBOUND, &line, headers);
-        let told = text.contains("AuthorizationFailure") && text.contains("--allow-host");
-        assert!(rebound == 403 && told, "{way}: {rebound} {text}");
+        let explained = text.contains("AuthorizationFailure") && text.contains("--allow-host");
+        assert!(rebound == 403 && explained, "{way}: {rebound} {text}");
     }
 }

@@ -180,12 +180,12 @@ async fn http2_client_sees_goaway_after_sigterm_and_its_open_stream_is_finished(
     let first = begin(&mut body).await;
     assert!(!has_frame(&seen, GOAWAY));
     server.terminate();
-    let told = async {
+    let goaway = async {
         while !has_frame(&seen, GOAWAY) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, told).await.expect("GOAWAY");
+    tokio::time::timeout(PATIENCE, goaway).await.expect("GOAWAY");
     assert!(server.is_running(), "its answer is not out");
     assert_whole(&rest(first, body).await);
     // Without a reset, although window updates cross the close.

@@ -110,7 +110,7 @@ class Changes:
         found = collections.Counter(
             (line["of"], line["operation"], line["principal"]["kind"], line["account"], line["resource"])
             for line in lines if line["kind"] == "change")
-        wrong = [f"{row}: {self.wanted[row]} made, {found[row]} told"
+        wrong = [f"{row}: {self.wanted[row]} made, {found[row]} logged"
                  for row in sorted(set(self.wanted) | set(found), key=str) if self.wanted[row] != found[row]]
         verdicts.none(f"{what}: each change has one line ({sum(self.wanted.values())} changes)", wrong, 20)
 
@@ -267,7 +267,7 @@ def ids(server, log, account, refused, verdicts):
 
 
 def load(server, account, log, count, verdicts):
-    """Rotation under load loses no line, and doubles none; through kill -9 what was written stays."""
+    """Rotation under load loses no line, and doubles none; written lines survive kill -9."""
     sent = []
 
     def run(worker):
@@ -280,8 +280,8 @@ def load(server, account, log, count, verdicts):
     before = len(log.files())
     with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(run, range(THREADS)))
-    told = lambda lines: {line["request_id"] for line in lines if line["kind"] == "request"}
-    lines = log.settled(lambda lines: {row[0] for row in sent} <= told(lines))
+    logged_ids = lambda lines: {line["request_id"] for line in lines if line["kind"] == "request"}
+    lines = log.settled(lambda lines: {row[0] for row in sent} <= logged_ids(lines))
     found = collections.Counter(line["request_id"] for line in lines if line["kind"] == "request")
     verdicts.none(f"rotation: each of {len(sent):,} requests has one line", [row for row in sent if found[row[0]] != 1])
     verdicts.equal("rotation: lost", server.metrics().get('blockyard_audit_log_lost_total{kind="request"}', 0), 0)
@@ -291,12 +291,12 @@ def load(server, account, log, count, verdicts):
     server.kill()
     server.start()
     again, broken = log.lines()
-    after = told(again)
+    after = logged_ids(again)
     verdicts.none("kill -9: lines that were written are there", [row for row in sent if row[0] not in after])
     verdicts.check("kill -9: torn lines", broken <= 1, "<= 1", str(broken))
     answer = Wire(account).request("HEAD", "/shared/load/0/0")
-    lines = log.settled(lambda lines: answer.headers["x-ms-request-id"] in told(lines))
-    verdicts.check("kill -9: the log goes on", answer.headers["x-ms-request-id"] in told(lines), "a line", "")
+    lines = log.settled(lambda lines: answer.headers["x-ms-request-id"] in logged_ids(lines))
+    verdicts.check("kill -9: the log goes on", answer.headers["x-ms-request-id"] in logged_ids(lines), "a line", "")
 
 
 def full_disk(options, scratch, verdicts):
@@ -343,14 +343,14 @@ def full_disk(options, scratch, verdicts):
             os.unlink(folder / "ballast")
             done = lambda lines: sum(line["kind"] == "lost" for line in lines)
             lines = log.settled(done, seconds=60)
-            told = sum(line["requests"] for line in lines if line["kind"] == "lost")
+            dropped = sum(line["requests"] for line in lines if line["kind"] == "lost")
             lost = server.metrics()['blockyard_audit_log_lost_total{kind="request"}']
-            verdicts.equal("space again: the log tells how many were dropped", told, int(lost))
+            verdicts.equal("space again: the log says how many were dropped", dropped, int(lost))
             # The balancer may have split a partition meanwhile: that is a change too.
             made = [line["resource"] for line in lines if line["kind"] == "change" and line["of"] == "container"]
             verdicts.equal("space again: no change was dropped", sorted(made), ["during", "full"])
             requests = [line for line in lines if line["kind"] == "request" and line["resource"] != "full"]
-            verdicts.equal("space again: lines and dropped ones are all requests", len(requests) + told, 1000 * THREADS + 1)
+            verdicts.equal("space again: lines and dropped ones are all requests", len(requests) + dropped, 1000 * THREADS + 1)
             verdicts.equal("lines that are not whole", log.lines()[1], 0)
 
 
@@ -358,8 +358,8 @@ def standard_output(options, scratch, verdicts):
     """Lines on standard output, and nothing else there."""
     with cli.server(options, scratch, ["--audit-log", "-"], data=[scratch / "stdout-data"]) as server:
         server.account.service().create_container("out")
-        told = lambda: any('"operation":"CreateContainer"' in line for line in server.log_path.read_text().splitlines())
-        verdicts.check("standard output: a change", wait_until(told, 10, every=0.1), "a line", "")
+        is_logged = lambda: any('"operation":"CreateContainer"' in line for line in server.log_path.read_text().splitlines())
+        verdicts.check("standard output: a change", wait_until(is_logged, 10, every=0.1), "a line", "")
         server.stop()
 
 

@@ -131,7 +131,7 @@ def accounts(options, scratch, verdicts):
 
 
 def delegated():
-    """What a signature reads that was made with a key for somebody with an unsigned token."""
+    """The content that can be read with a signature by a key that was issued for an unsigned token."""
     service = BlobServiceClient(f"https://127.0.0.1:10000/{NAME}", credential=Unsigned(), connection_verify=False, retry_total=0)
     start = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(minutes=5)
     end = start + datetime.timedelta(hours=1)
@@ -142,7 +142,7 @@ def delegated():
 
 
 class Unsigned:
-    """A credential whose tokens nobody signed."""
+    """A credential whose tokens are unsigned."""
 
     def __init__(self, **claims):
         now = int(time.time())
@@ -178,7 +178,7 @@ def tokens(options, scratch, verdicts):
             verdicts.equal("--oauth basic: a user delegation SAS", delegated(), b"hello")
         for what, claims in wrong.items():
             verdicts.equal(f"--oauth {name}: a token {what}", found(Unsigned(**claims)), "InvalidAuthenticationInfo")
-        verdicts.equal(f"--oauth {name}: a warning", "without a look at their signature" in container.text(), bool(more))
+        verdicts.equal(f"--oauth {name}: a warning", "without verifying their signature" in container.text(), bool(more))
         verdicts.equal(f"--oauth {name}: exit code", container.stop(), 0)
 
 
@@ -217,11 +217,11 @@ def certificates(options, scratch, verdicts):
         shown = ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate(("127.0.0.1", 10000)))
         verdicts.check(f"a PFX file, {name}: its certificate is served", shown == expected)
         verdicts.equal(f"a PFX file, {name}: exit code", container.stop(), 0)
-        told = [word for word in ("right word", "PRIVATE KEY") if word in container.text()]
-        verdicts.none(f"a PFX file, {name}: secrets in the log", told)
+        leaked = [word for word in ("right word", "PRIVATE KEY") if word in container.text()]
+        verdicts.none(f"a PFX file, {name}: secrets in the log", leaked)
     for number, (name, password, text) in enumerate((
             ("new", "wrong word", "give its password with --pwd"), ("keyless", "right word", "it has no private key"),
-            ("cut", "right word", "it is no PFX file, or is damaged"), ("cert.pem", "right word", "PEM files with --cert and --key"),
+            ("cut", "right word", "it is not a PFX file, or is damaged"), ("cert.pem", "right word", "PEM files with --cert and --key"),
             ("missing", "right word", "No such file"))):
         file = scratch / (name if "." in name else f"{name}.pfx")
         container = Container(options, scratch / f"refused{number}", ["azurite", "--silent", "--cert", str(file), "--pwd", password], {})

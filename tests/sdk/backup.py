@@ -114,7 +114,7 @@ def source_digest(number):
 
 
 class Load:
-    """Workers, and what they know."""
+    """Workers, and the states that they know."""
 
     def __init__(self, account, workers, blobs):
         self.stopping = threading.Event()
@@ -131,7 +131,7 @@ class Load:
         return {name: set(worker.history[name][since[name]:]) for worker in self.workers for name in worker.names}
 
     def end(self):
-        """Stops all workers. Returns what was wrong."""
+        """Stops all workers. Returns their errors."""
         self.stopping.set()
         for worker in self.workers:
             worker.join(120)
@@ -256,7 +256,7 @@ def killed(server, scratch, load, verdicts):
         load.stopping.set()
         server.kill()
         said, _ = process.communicate(timeout=120)
-    verdicts.check("the command tells that the node is gone", process.returncode == 1 and "again" in said, "exit 1",
+    verdicts.check("the command says that the node is gone", process.returncode == 1 and "again" in said, "exit 1",
                    f"exit {process.returncode}: {said.strip()[-100:]}")
     found = command(server, "restore", folder, scratch / "from-killed", code=1, admin=False)
     verdicts.check("a backup that was cut is not restored", "not a complete backup" in found, "refused", found.strip()[-100:])

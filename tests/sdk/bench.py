@@ -62,7 +62,7 @@ def counted(server):
 
 
 def difference(before, after):
-    """What was counted in between."""
+    """The counts in between."""
     return {name: count - before.get(name, 0) for name, count in after.items() if count > before.get(name, 0)}
 
 
@@ -103,7 +103,7 @@ def workloads(bench, server, place, verdicts):
 
 
 def manners(bench, server, place, verdicts):
-    """What exists is not touched, unless told; and then only its own blobs are removed."""
+    """What exists is not touched unless asked for; and then only its own blobs are removed."""
     protocol, name = "s3" if place.startswith("s3:") else "blob", "kept"
     container = server.account.service().create_container(name)
     container.upload_blob("blockyard-bench-is-mine", b"kept")
@@ -131,8 +131,8 @@ def interrupted(bench, server, place, verdicts):
         wait_until(lambda: sum(counted(server).values()) >= before + 10, 60)
         process.send_signal(signal.SIGINT)
         code, lines, errors = ended(process)
-        told = [line["interrupted"] for line in lines if "interrupted" in line]
-        verdicts.check(f"{protocol}: Ctrl-C ends {words[0]}", code == 1 and told in ([True], []) and lines[-1]["left"] is None,
+        flags = [line["interrupted"] for line in lines if "interrupted" in line]
+        verdicts.check(f"{protocol}: Ctrl-C ends {words[0]}", code == 1 and flags in ([True], []) and lines[-1]["left"] is None,
                        found=f"exit {code}: {errors.strip()[-100:]}")
     names = [blob.name for blob in kept.list_blobs(include=["uncommittedblobs"])]
     verdicts.equal(f"{protocol}: Ctrl-C leaves", (containers(server), names), ({"kept"}, []))
@@ -157,12 +157,12 @@ def rests(bench, server, place, verdicts):
 def doubtful(bench, server, place, verdicts):
     """A creation of the container that has no answer: the container goes, or the command says that it may be there."""
     protocol, operation = ("s3", "CreateBucket") if place.startswith("s3:") else ("blob", "CreateContainer")
-    for name, told, left in (("", "nothing is left", set()), ("doubtful", "nothing is left" if protocol == "s3" else "may have been made",
+    for name, message, left in (("", "nothing is left", set()), ("doubtful", "nothing is left" if protocol == "s3" else "may have been made",
                                                              set() if protocol == "s3" else {"doubtful"})):
         command(server, "fault", "set", "lost", "--operation", operation, "--count", "1")
         code, lines, errors = bench.run(f"{place}{name}", "--ops", "5", *SMALL)
-        verdicts.check(f"{protocol}: no answer to the creation of {name or 'a container'}", code == 1 and not lines and told in errors,
-                       told, f"exit {code}: {errors.strip()[-160:]}")
+        verdicts.check(f"{protocol}: no answer to the creation of {name or 'a container'}", code == 1 and not lines and message in errors,
+                       message, f"exit {code}: {errors.strip()[-160:]}")
         verdicts.equal(f"{protocol}: what it leaves", containers(server), left)
         command(server, "fault", "clear")
         for rest in left:

@@ -19,7 +19,7 @@ from lib import accounts, cli, commands, openapi
 from lib.fuzzing import Connection, Draft, World
 from lib.report import Progress, Verdicts
 
-# A fresh set of fixtures after so many requests: some were deleted, sealed, leased on the way.
+# The number of requests after which the fixtures are made again: some were deleted, sealed or leased meanwhile.
 WORLD_REQUESTS = 12
 # Operations that never succeed on this server, and why.
 NEVER = {"IncrementalCopyBlob": "no drawn source is a snapshot of a page blob",
@@ -30,7 +30,7 @@ LOCKING = ("SetBlobImmutabilityPolicy", "DeleteBlobImmutabilityPolicy", "SetBlob
 
 
 class Tally:
-    """What was asked and answered."""
+    """The requests and answers."""
 
     def __init__(self):
         self.codes, self.faults, self.sent = collections.Counter(), {}, 0
@@ -75,7 +75,7 @@ class Run:
         self.connection, self.world, self.left = Connection(server.blob_address), None, 0
 
     def one(self, described, operation, case, rng, faithful=False):
-        """Sends one request, which may be just what was drawn, and judges its answer."""
+        """Sends one request, perhaps exactly as drawn, and judges its answer."""
         if self.left == 0:
             self.world, self.left = World(self.account), WORLD_REQUESTS
         self.left -= 1

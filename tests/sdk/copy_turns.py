@@ -22,7 +22,7 @@ GIVEN_UP_SECONDS = 150
 
 
 def send(source, path, write):
-    """Sends /fast at once and everything else a byte a second."""
+    """Sends /fast immediately and everything else a byte a second."""
     if path == "/fast":
         write(BODY)
         return
@@ -49,7 +49,7 @@ def begin(wire, name, url):
 
 
 def state(wire, name):
-    """The state of a copy and what is said of it."""
+    """The state of a copy and its description."""
     answer = wire.request("HEAD", f"/box/{name}")
     return answer.headers.get("x-ms-copy-status"), answer.headers.get("x-ms-copy-status-description", "")
 

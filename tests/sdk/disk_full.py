@@ -92,7 +92,7 @@ def free(folder):
 
 
 class Store:
-    """What was acknowledged, and what was refused."""
+    """The acknowledged and the refused changes."""
 
     def __init__(self, account):
         self.clients = PerThread(account, CONTAINER, read_timeout=60)
@@ -309,8 +309,8 @@ def first_of_two(server, folder, options, verdicts):
     verdicts.none("two disks, full: done or 507", changes.wrong)
     verdicts.check("two disks, full: the coordinator's file found no room", bool(rounds_without_room), "some refusals",
                    f"{sum(n for what, n in changes.came.items() if '507' in what):,}")
-    told = [text for text in changes.texts if "coordinator.redb" in text]
-    lacks = [text for text in told if not re.search(r"[0-9]+ bytes are free", text) or "free some space" not in text]
+    naming = [text for text in changes.texts if "coordinator.redb" in text]
+    lacks = [text for text in naming if not re.search(r"[0-9]+ bytes are free", text) or "free some space" not in text]
     verdicts.none("two disks, full: refusals say how much is free and what to do", lacks)
     verdicts.check("two disks, full: each is answered in time", changes.longest < 30, "< 30 s", f"{changes.longest:.1f} s")
     verdicts.none("two disks, full: everything acknowledged reads back", store.read_all("read while full"))
@@ -319,7 +319,7 @@ def first_of_two(server, folder, options, verdicts):
     # Space is looked at every few seconds.
     wait_until(lambda: "disk 0: 100 % full" in ready()[1], 60)
     status, text = ready()
-    verdicts.check("two disks, full: /readyz?verbose tells it", (status, "disk 0: 100 % full" in text) == (200, True),
+    verdicts.check("two disks, full: /readyz?verbose says so", (status, "disk 0: 100 % full" in text) == (200, True),
                    "200, disk 0", f"{status}, {', '.join(text.split(chr(10)))}")
     log_lines = lambda: server.log_path.read_text(errors="replace").splitlines()
     said = lambda: [line for line in log_lines() if "the coordinator's file" in line]

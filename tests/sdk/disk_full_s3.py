@@ -29,7 +29,7 @@ FULL = "507 InsufficientStorage"
 
 
 class Store:
-    """What was acknowledged, and how the rest was refused."""
+    """The acknowledged requests, and how the rest was refused."""
 
     def __init__(self, account):
         self.client = s3.client(account, read_timeout=60)

@@ -43,7 +43,7 @@ FEW_DISKS = ("--journal-bytes=8388608", "--index-hosts=2", "--initial-partitions
 
 
 class Worker(threading.Thread):
-    """Changes its own blobs and reads them back, until told to stop or the server is gone."""
+    """Changes its own blobs and reads them back, until it must stop or the server is gone."""
 
     def __init__(self, number, known, account, seed, stopping):
         super().__init__(daemon=True)
@@ -227,7 +227,7 @@ def main(options, scratch):
             refused(verdicts, "to remove a disk that is in use", disks.run("remove", second), second, "drain")
             refused(verdicts, "to drain what is no disk", disks.run("drain", fourth), fourth)
             code, text = disks.run("drain", second)
-            verdicts.check("the second disk is told to drain", code == 0, 0, f"{code}: {text}")
+            verdicts.check("the second disk begins to drain", code == 0, 0, f"{code}: {text}")
             verdicts.check("it is drained under load", disks.drained(second), "drained", disks.of(second)["state"])
             load.go_on(steps)
             code, text = disks.run("remove", second)
@@ -239,7 +239,7 @@ def main(options, scratch):
         with Load(server, known, "a drain that is cut", verdicts) as load:
             load.go_on(steps // 3)
             code, text = disks.run("drain", third)
-            verdicts.check("the third disk is told to drain", code == 0, 0, f"{code}: {text}")
+            verdicts.check("the third disk begins to drain", code == 0, 0, f"{code}: {text}")
             load.stopping.set()
             server.kill()
         restart_with(server, [first, third], f"--add-disk={fourth}")
@@ -251,7 +251,7 @@ def main(options, scratch):
             code, text = disks.run("remove", third)
             verdicts.check("the third disk is removed", code == 0, 0, f"{code}: {text}")
             code, text = disks.run("drain", fourth)
-            verdicts.check("the fourth disk is told to drain", code == 0, 0, f"{code}: {text}")
+            verdicts.check("the fourth disk begins to drain", code == 0, 0, f"{code}: {text}")
             verdicts.check("it is drained", disks.drained(fourth), "drained", disks.of(fourth)["state"])
             code, text = disks.run("remove", fourth)
             verdicts.check("it is removed", code == 0, 0, f"{code}: {text}")

@@ -339,8 +339,8 @@ def commands(client, server, verdicts, scratch):
     verdicts.check("(e) a URL with a signature", client.good("cat", signed) == data)
     blob.set_blob_metadata({"owner": "me"})
     blob.set_blob_tags({"kind": "odd"})
-    told = json.loads(client.good("stat", "--json", url))
-    verdicts.equal("(e) stat", (told["name"], told["size"], told["metadata"], told["tags"]),
+    shown = json.loads(client.good("stat", "--json", url))
+    verdicts.equal("(e) stat", (shown["name"], shown["size"], shown["metadata"], shown["tags"]),
                    ("odd/a b#%41?.json", 100_000, {"owner": "me"}, {"kind": "odd"}))
     for number in range(3):
         client.good("cp", "-", f"by://{BOX}/many/{number}", stdin=b"x")

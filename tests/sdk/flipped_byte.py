@@ -101,10 +101,10 @@ def through_s3(server, verdicts, blobs, flipped_at):
     for what, window in {"whole object": None, "range over the byte": (at - 100, at + 100)}.items():
         found = s3_outcome(client, READ_VICTIM, data, window)
         verdicts.check(f"S3: read of the damaged object, {what}", found in fails, " or ".join(fails), found)
-    told = s3_refusal(client, READ_VICTIM, (at - 100, at + 100))
+    request = s3_refusal(client, READ_VICTIM, (at - 100, at + 100))
     lines = [line for line in server.log_tail(2000).splitlines() if "stored bytes are damaged" in line]
-    verdicts.check("the log names the request as the answer does", told and any(f"request={told}" in line for line in lines),
-                   f"request={told}", lines[-1:])
+    verdicts.check("the log names the request as the answer does", request and any(f"request={request}" in line for line in lines),
+                   f"request={request}", lines[-1:])
     verdicts.equal("S3: range before the byte's frame", s3_outcome(client, READ_VICTIM, data, (0, 100)), "right")
     states = {name: s3_outcome(client, name, body) for name, body in blobs.items() if name not in flipped_at}
     verdicts.none("S3: other objects read well", [row for row in states.items() if row[1] != "right"])
@@ -117,18 +117,18 @@ def through_s3(server, verdicts, blobs, flipped_at):
     verdicts.equal("S3: damaged objects deleted", sorted(one["Key"] for one in deleted["Deleted"]), sorted(flipped_at))
 
 
-def affected_as_told(text, report, verdicts, blobs):
+def affected_as_reported(text, report, verdicts, blobs):
     """What `blockyard check` reports about affected blobs, as text and as JSON."""
     affected, whole = report["affected"], f"{DEV_NAME}/{CONTAINER}"
     verdicts.equal("blobs that check finds", report["index"]["blobs"], blobs)
     verdicts.equal("affected blobs", affected["blobs"], 2)
     verdicts.equal("partitions whose rows cannot be read", len(affected["unread"]), 0)
-    told = {}
+    affected = {}
     for extent in affected["extents"]:
         verdicts.equal("blobs of one damaged extent", sum(of["blobs"] for of in extent["containers"]), extent["blobs"])
         for of in extent["containers"]:
-            told[of["container"]] = told.get(of["container"], 0) + of["blobs"]
-    verdicts.check("affected containers", told == {whole: 2}, {whole: 2}, told)
+            affected[of["container"]] = affected.get(of["container"], 0) + of["blobs"]
+    verdicts.check("affected containers", affected == {whole: 2}, {whole: 2}, affected)
     lines = [line for line in text.splitlines() if "blobs are affected: " in line]
     verdicts.check("lines that name the container", len(lines) == len(affected["extents"]) > 0
                    and all(line.endswith(f" in {whole}") for line in lines), f"... in {whole}", lines)
@@ -173,7 +173,7 @@ def main(options, scratch):
         code, output = server.check()
         verdicts.check("check after the flip", code == 1, "exit 1 (damaged)", f"exit {code}")
         asked = subprocess.run([server.binary, "check", "--json", *server.data], capture_output=True, text=True, check=False)
-        affected_as_told(output, json.loads(asked.stdout), verdicts, len(blobs) + len(OTHERS))
+        affected_as_reported(output, json.loads(asked.stdout), verdicts, len(blobs) + len(OTHERS))
         print("what check said:\n" + "\n".join(output.strip().splitlines()[-12:]))
 
         server.start()

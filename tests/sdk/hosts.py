@@ -64,13 +64,13 @@ def names(options, scratch, verdicts):
         known, other = server.account, accounts.second(server)
         ask = lambda account, *hosts: exchange(server.blob_address, signed(account, hosts))
         for host in ("localhost", "a.localhost:1", server.blob_address, "[::1]:1", "azurite:10000", "x.blob.store.test"):
-            # Names of the domain name their account themselves, and this path is none of a blob there.
+            # Names of the domain name their account themselves, and this path does not name a blob there.
             wanted = (200,) if not host.startswith("x.") else (400, 403)
             status, text = ask(known, host)
             verdicts.check(f"the development account under {host.replace(server.blob_address, 'ADDRESS')}",
                            status in wanted and "--allow-host" not in text, wanted, status)
         status, text = ask(known, EVIL)
-        verdicts.check("a page's name is refused for the development account, and told how it is allowed",
+        verdicts.check("a page's name is refused for the development account; the answer says how to allow it",
                        status == 403 and f"--allow-host {EVIL}" in text and "AuthorizationFailure" in text, 403, status)
         verdicts.equal("another account is served under every name", ask(other, EVIL)[0], 200)
         for what, hosts in (("no Host", ()), ("two of it", ("localhost", "localhost")), ("a malformed one", ("local host",)),
@@ -189,7 +189,7 @@ def admin_elsewhere(options, scratch, verdicts):
 
 
 def only_s3(options, scratch, verdicts):
-    """A port where every request is S3: who does not sign reads what is public, and a Blob request is told where to go."""
+    """A port where every request is S3: unsigned requests read public objects, and a Blob request is answered with the right port."""
     address = f"127.0.0.1:{free_port()}"
     with cli.server(options, scratch, (f"--s3-listen={address}",), [scratch / "data"]) as server:
         account = server.account

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every documented limit at its edge: one value at the limit is taken, one past it is refused with the documented code.
 
-Sizes of bodies are asked by their heads alone: a client that sends `Expect: 100-continue` is told to go on, or refused before
+Sizes of bodies are asked by their heads alone: a client that sends `Expect: 100-continue` is asked to continue, or refused before
 a byte of a body that is too large. 50,000 blocks are really staged and committed, and what such a commit costs in log bytes
 and memory is measured. --full adds 100,000 staged blocks, 50,000 appended ones, and bodies of 4000 and 5000 MiB sent whole.
 """
@@ -169,10 +169,10 @@ def batches(edge):
     ask = ("POST", "", {"comp": "batch"}, {"content-type": "multipart/mixed; boundary=b"})
     answer = edge.taken("a batch of 256", *ask, body=whole(256))
     edge.verdicts.equal("answers of a batch of 256", answer.body.count(b"HTTP/1.1 404"), 256)
-    # The answer of a batch is 202. Its only part tells what is wrong with the whole.
+    # The answer of a batch is 202. Its only part describes the error of the whole batch.
     answer = edge.taken("a batch of 257", *ask, body=whole(257))
-    told = [line for line in answer.body.decode().split("\r\n") if line.startswith(("HTTP/1.1 ", "x-ms-error-code: "))]
-    edge.verdicts.equal("the only part of its answer", [told[0][:12], *told[1:]], ["HTTP/1.1 400", "x-ms-error-code: ExceedsMaxBatchRequestCount"])
+    part_lines = [line for line in answer.body.decode().split("\r\n") if line.startswith(("HTTP/1.1 ", "x-ms-error-code: "))]
+    edge.verdicts.equal("the only part of its answer", [part_lines[0][:12], *part_lines[1:]], ["HTTP/1.1 400", "x-ms-error-code: ExceedsMaxBatchRequestCount"])
     padded = lambda size: b" " * (size - len(whole(1)) - 2) + b"\r\n" + whole(1)
     full = padded(4 * MIB)
     edge.verdicts.equal("bytes of the padded batch", len(full), 4 * MIB)
@@ -203,7 +203,7 @@ def policies_and_rules(edge):
 
 
 def leases(edge):
-    """15 to 60 seconds, or for ever; a break of at most 60."""
+    """15 to 60 seconds, or infinite; a break period of at most 60."""
     path, query = f"{HERE}/leased", {"comp": "lease"}
     edge.taken("a blob", "PUT", path, None, {"x-ms-blob-type": "BlockBlob"}, b"x")
     acquire = lambda seconds: {"x-ms-lease-action": "acquire", "x-ms-lease-duration": str(seconds)}

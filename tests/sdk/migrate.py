@@ -49,24 +49,24 @@ class Lines:
         self.environment = {**azcopy.AzCopy(None, scratch).environment(), "PATH": path, "RCLONE_CONFIG": str(scratch / "rclone.conf"),
                             "BY": f"http://{target.blob_address}", "KEY": accounts.SECOND_KEY}
 
-    def run(self, heading, told, replaced=()):
+    def run(self, heading, variables, replaced=()):
         """The lines below a heading, after those that name both sides. Their account is the target's second one."""
         script = f"set -e\n{self.pages[BOTH_SIDES]}\n{self.pages[heading]}"
         for old, new in (("photos", accounts.SECOND_NAME), *replaced):
             script = script.replace(old, new)
-        done = subprocess.run(["bash", "-c", script], env={**self.environment, **told}, capture_output=True, text=True, timeout=SECONDS,
+        done = subprocess.run(["bash", "-c", script], env={**self.environment, **variables}, capture_output=True, text=True, timeout=SECONDS,
                               cwd=self.scratch, check=False)
         self.verdicts.check(f"{heading}: the lines", done.returncode == 0, "exit 0", f"exit {done.returncode}")
         if done.returncode:
             print(done.stdout[-2000:], done.stderr[-3000:], flush=True)
 
-    def judge(self, heading, told, wanted, replaced=()):
+    def judge(self, heading, variables, wanted, replaced=()):
         """Runs the lines twice and compares what is there."""
-        self.run(heading, told, replaced)
+        self.run(heading, variables, replaced)
         account = accounts.second(self.target)
         self.verdicts.equal(f"{heading}: names and bytes", s3_clients.through_blob(account, CONTAINER) == wanted, True)
         before = self.target.metrics()["blockyard_capacity_appended_bytes_total"]
-        self.run(heading, told, replaced)
+        self.run(heading, variables, replaced)
         written = self.target.metrics()["blockyard_capacity_appended_bytes_total"] - before
         largest = max(map(len, wanted.values()))
         self.verdicts.check(f"{heading}: a second run copies no content", written < largest, f"< {largest:,} bytes", f"{written:,.0f}")
@@ -111,13 +111,13 @@ def from_azure(lines, options, scratch):
         old.start()
         made = fill_blob(old.account)
         signed = f"{old.account.url}/{CONTAINER}?{accounts.sas(old.account)}"
-        told = {"OLD_KEY": old.account.key, "RCLONE_CONFIG_OLD_ENDPOINT": old.account.url}
+        variables = {"OLD_KEY": old.account.key, "RCLONE_CONFIG_OLD_ENDPOINT": old.account.url}
         replaced = ((AZURE, signed), ("ACCOUNT=NAME", f"ACCOUNT={old.account.name}"), ("CONTAINER", CONTAINER))
         for heading in ("From Azure, through your machine", "From Azure, from server to server"):
             if "azcopy" in lines.pages[heading] and not lines.has_azcopy:
                 lines.verdicts.figure(heading, "no AzCopy here", "not run")
                 continue
-            lines.judge(heading, told, made, replaced)
+            lines.judge(heading, variables, made, replaced)
             properties_moved(lines, heading)
             empty(lines)
 
@@ -135,8 +135,8 @@ def from_s3(lines, scratch):
                               region_name="us-east-1")
         for name, data in made.items():
             client.put_object(Bucket=CONTAINER, Key=name, Body=data, ContentType="text/x-old", Metadata={"origin": "old"})
-        told = {"OLD_URL": place, "OLD_ID": old.keys[0], "OLD_SECRET": old.keys[1]}
-        lines.judge(heading, told, made)
+        variables = {"OLD_URL": place, "OLD_ID": old.keys[0], "OLD_SECRET": old.keys[1]}
+        lines.judge(heading, variables, made)
         properties_moved(lines, heading)
 
 

@@ -40,7 +40,7 @@ WRONG_REQUESTS = 7
 PARTITIONS = 4
 SERVED_WITH = ("--index-hosts=2", f"--initial-partitions={PARTITIONS}", "--split-requests=0", "--tls=auto",
                "--journal-bytes=8388608")
-# What is empty as long as all is well.
+# Expressions that are empty as long as all is well.
 EMPTY = {"Panics of tasks"}
 # Scraped each second; rates look back this far.
 WINDOW, SCRAPES = "15s", 16
@@ -106,7 +106,7 @@ class Prometheus:
 
 
 def load(server):
-    """Does what is counted. Returns the requests that were let in and the bytes sent and taken."""
+    """Makes the counted requests. Returns the admitted requests and the bytes sent and received."""
     service = server.account.service()
     container = service.create_container(CONTAINER)
     for number in range(BLOBS):
@@ -150,7 +150,7 @@ def panels():
 
 
 def counts(verdicts, prometheus, done):
-    """Records that what is counted is what was done."""
+    """Checks that the counts are those of the requests."""
     requests, came, went = done
     one = f'{{account="{DEV_NAME}"}}'
     for what, expression, wanted in [

@@ -124,8 +124,8 @@ def refused(options, data, verdicts, end):
         except subprocess.TimeoutExpired:
             code = None
         said = server.log_tail(20)
-    told = any(words in said for words in ("use the program that wrote it", "so run that release"))
-    named = told and "format 5" in said and str(data) in said
+    advised = any(words in said for words in ("use the program that wrote it", "so run that release"))
+    named = advised and "format 5" in said and str(data) in said
     verdicts.check(f"{end}: the older program does not start", code not in (0, None), "an error", f"exit {code}")
     verdicts.check(f"{end}: and says why", named, "the format, the directory, what to do", said.strip().splitlines()[-1])
 

@@ -55,7 +55,7 @@ class Commands:
 
 
 class Load:
-    """Threads that put blobs until they are told to end; what they put, and what failed."""
+    """Threads that put blobs until they must end; what they put, and what failed."""
 
     def __init__(self, server, container, threads=3):
         self.container, self.put, self.failed, self.ended = container, {}, [], threading.Event()
@@ -86,7 +86,7 @@ class Load:
 
 
 def exact(verdicts, client, wanted, when):
-    """LIST names just what was put, in order, once; GET answers what was put."""
+    """LIST names exactly the blobs that were put, in order, once; GET answers their bytes."""
     listed = [blob.name for blob in client.list_blobs(results_per_page=97)]
     verdicts.check(f"{when}: LIST is exact", listed == sorted(wanted), f"{len(wanted):,} names", f"{len(listed):,}")
     some = sorted(wanted)[::max(1, len(wanted) // 40)]
@@ -135,7 +135,7 @@ def changes(commands, load, verdicts):
     verdicts.check("prepare by characters cuts at them", f"{ACCOUNT}/{load.container}/hex/c" in froms and len(even["partitions"]) == 16)
     verdicts.check("the partitions are the whole key space", tiles(commands.list()))
     looked = commands.json("list")
-    verdicts.check("every change is told with its pause", [change["number"] for change in looked["changes"]] == list(range(1, looked["latest_change"] + 1))
+    verdicts.check("every change is listed with its pause", [change["number"] for change in looked["changes"]] == list(range(1, looked["latest_change"] + 1))
                    and {change["kind"] for change in looked["changes"]} == {"split", "merge", "move", "stripe", "unstripe"})
 
 
@@ -166,13 +166,13 @@ def for_people(commands, verdicts):
     verdicts.check("list has the load by class", all(total[what] > 0 for what in ("reads", "writes", "cpu_us", "log_bytes")), found=total)
     verdicts.check("classes add up", all(p["requests"] == p["reads"] + p["writes"] + p["lists"] for p in looked))
     verdicts.check("nothing was refused", total["refused"] == 0, found=total)
-    verdicts.check("waits are told", all(p["queue_age_us"] < 10_000_000 for p in looked), found=[p["queue_age_us"] for p in looked])
+    verdicts.check("waits are shown", all(p["queue_age_us"] < 10_000_000 for p in looked), found=[p["queue_age_us"] for p in looked])
     verdicts.check("watch prints lines without a terminal", code == 0 and len(re.findall("requests/s", text)) == 3 and "\x1b" not in text,
                    found=text[:160])
     process = commands.started("watch", "--json", stdout=subprocess.PIPE)
-    looks = [json.loads(process.stdout.readline()) for _ in range(3)]
+    printed = [json.loads(process.stdout.readline()) for _ in range(3)]
     process.send_signal(signal.SIGINT)
-    verdicts.check("watch --json prints looks until ctrl-C", process.wait(30) == 0 and len(looks[2]["partitions"]) == count)
+    verdicts.check("watch --json prints the partitions until ctrl-C", process.wait(30) == 0 and len(printed[2]["partitions"]) == count)
     process.stdout.close()
 
     ours, theirs = pty.openpty()

@@ -38,7 +38,7 @@ START_SECONDS_MAX = 0.5
 
 
 class Failures:
-    """Ends the server together with what was not synced."""
+    """Ends the server, and drops bytes that were not synced."""
 
     def __init__(self, mount, server, seed, modes):
         self.mount, self.server, self.seed, self.modes = mount, server, seed, modes

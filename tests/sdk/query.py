@@ -37,7 +37,7 @@ CODECS = ["NONE", "SNAPPY", "GZIP", "ZSTD", "BROTLI", "LZ4"]
 
 
 class Passed(io.RawIOBase):
-    """Counts what is written to it."""
+    """Counts the bytes that are written to it."""
 
     def __init__(self, progress):
         super().__init__()
@@ -89,7 +89,7 @@ def same(ours, theirs):
 
 
 def difference(blob, dialect, query, connection):
-    """What is wrong with the answer to a query; nothing if it is right."""
+    """The errors in the answer to a query; empty if it is right."""
     expected = connection.execute(query.duck).fetchall()
     faults = []
     try:
@@ -198,7 +198,7 @@ def large(server, container, size, verdicts):
 
 
 def broken(container, options, verdicts):
-    """What is no CSV, JSON or Parquet, and what was one before bytes changed."""
+    """Blobs that are not CSV, JSON or Parquet, and damaged ones."""
     draw = random.Random(options.seed)
     out = io.BytesIO()
     pq.write_table(pa.table({"a": list(range(3000)), "b": [f"x{n}" for n in range(3000)]}), out, compression="SNAPPY")

@@ -115,7 +115,7 @@ class Job:
                            "--as-subdir=false", "--s2s-preserve-access-tier=true", "--s2s-preserve-blob-tags=true")
 
     def resume(self, out):
-        """Resumes what was not done; the process."""
+        """Resumes the unfinished work; returns the process."""
         return self._spawn(out, "jobs", "resume", self.id, f"--source-sas={self.signatures[0]}",
                            f"--destination-sas={self.signatures[1]}")
 
@@ -147,7 +147,7 @@ def answered(server):
 
 
 def killed_while_busy(what, server, process, requests, kill, verdicts):
-    """Kills once `server` has answered so many requests more, or once the job has ended before that. Returns whether the
+    """Kills once `server` has answered `requests` more requests, or once the job has ended before that. Returns whether the
     job was still at it."""
     goal = answered(server) + requests
     while process.poll() is None and answered(server) < goal:
@@ -178,7 +178,7 @@ def interrupted(job, servers, requests, verdicts, folder, drawn):
     # AzCopy tries again while a server is away, so that neither kill ends its job. This one does.
     killed = killed_while_busy("AzCopy", target, process, after(0.05, 0.25), process.kill, verdicts)
     status, failed = wait(process, out, job)
-    # A job that ended completed is not resumed: AzCopy would wait for its scan for ever.
+    # A job that ended completed is not resumed: AzCopy would wait for its scan forever.
     while status != "Completed" and job.id and resumes < RESUMES_MAX:
         resumes += 1
         out = folder / f"job{resumes}.txt"

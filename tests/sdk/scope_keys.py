@@ -52,7 +52,7 @@ def refused(call):
 
 
 class Written:
-    """What was written, and how it is read back."""
+    """The written blobs, and how they are read back."""
 
     def __init__(self, server, verdicts):
         self.account, self.verdicts = server.account, verdicts
@@ -265,7 +265,7 @@ def disabled(server, written, containers, verdicts):
 
 
 def commands(server, account, verdicts):
-    """The commands, and what they refuse."""
+    """The commands, and their refusals."""
     made = command(server, "scope", "create", f"{account}/ours")
     verdicts.equal("a scope is made", (made["name"], made["enabled"]), ("ours", True))
     command(server, "scope", "create", f"{account}/theirs")

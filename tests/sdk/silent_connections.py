@@ -4,7 +4,7 @@ the admin listener. There it also asks for health again and again and reads no a
 the attacker opens another.
 
 An SDK client that opens a new connection for each request is served all the same, a slow upload goes on, the admin listener
-answers health checks, and an address that has more connections than it may is told so while others are served. Idle connections
+answers health checks, and an address that has more connections than it may is refused while others are served. Idle connections
 stay cheap.
 """
 
@@ -24,7 +24,7 @@ from lib.wire import VERSION, signature
 
 CONTAINER = "silence"
 HALF_HEAD = b"GET /devstoreaccount1/ HTTP/1.1\r\nHost: local"
-# With a body that nobody asked for, the server takes the next request before the answer is sent.
+# With an unrequested body, the server takes the next request before the answer is sent.
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx" * 100_000
 # Of a connection that has asked once. In one run over 5,000 connections a release build of commit a19344a took 31,550 bytes for
 # each (150 MiB), and one of the tree of this limit 19,330 (92 MiB): 3,050 before the first byte, 16,070 with half a head. The
@@ -40,7 +40,7 @@ def raise_open_files():
 
 
 class Attacker:
-    """Keeps so many connections open, each from the next of its addresses, from a thread of its own. It reads what the server
+    """Keeps `count` connections open, each from the next of its addresses, from a thread of its own. It reads what the server
     says, or nothing."""
 
     def __init__(self, address, count, sources, says=b"", reads=True):
@@ -83,7 +83,7 @@ class Attacker:
 
 
 def served(account, requests):
-    """How many of so many round trips of an SDK client succeed, each on a new connection and without a repetition."""
+    """How many of `requests` round trips of an SDK client succeed, each on a new connection and without a repetition."""
     good, wrong = 0, []
     for number in range(requests):
         body = b"".join(pieces((str(number),), 2048, 2048))
@@ -179,20 +179,20 @@ def one_peer(options, scratch, verdicts):
             host, port = server.blob_address.split(":")
             head = f"GET /devstoreaccount1?comp=list HTTP/1.1\r\nHost: {server.blob_address}\r\n\r\n".encode()
             kept = [await asyncio.open_connection(host, int(port), local_addr=("127.0.0.9", 0)) for _ in range(20)]
-            told = []
+            answers = []
             for _ in range(10):
                 reader, writer = await asyncio.open_connection(host, int(port), local_addr=("127.0.0.9", 0))
                 writer.write(head)
-                told.append((await reader.read(1 << 16)).decode("latin-1").lower())
+                answers.append((await reader.read(1 << 16)).decode("latin-1").lower())
                 writer.close()
             other = served(server.account, 5)
             for _, writer in kept:
                 writer.close()
-            return told, other
+            return answers, other
 
-        told, (good, wrong) = asyncio.run(ask())
-        well = [text for text in told if text.startswith("http/1.1 503") and "retry-after: 1" in text and "serverbusy" in text]
-        verdicts.equal("an address beyond its connections: told 503 ServerBusy with Retry-After", len(well), len(told))
+        answers, (good, wrong) = asyncio.run(ask())
+        well = [text for text in answers if text.startswith("http/1.1 503") and "retry-after: 1" in text and "serverbusy" in text]
+        verdicts.equal("an address beyond its connections: 503 ServerBusy with Retry-After", len(well), len(answers))
         verdicts.none("another address meanwhile: requests that fail", wrong)
         verdicts.equal("another address meanwhile: round trips", good, 5)
 

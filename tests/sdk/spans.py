@@ -46,7 +46,7 @@ def answered(server):
 
 
 def every_request(server, collector, verdicts):
-    """All requests have one span each, which says what they were."""
+    """Each request has one span, which describes it."""
     container = server.account.service().create_container("spans")
     ids = []
     keep = lambda response: ids.append(response.http_response.headers["x-ms-request-id"])
@@ -101,7 +101,7 @@ def every_request(server, collector, verdicts):
 
 
 def dead_and_slow(server, collector, verdicts):
-    """Requests are answered; what is not taken is counted; then spans flow again."""
+    """Requests are answered; spans that are not accepted are counted; then spans are sent again."""
     container = server.account.service().get_container_client("spans")
     collector.status, collector.answer = 500, b"no room \x1b[2J" + b"x" * 5_000
     sent, _ = counted(server)
@@ -155,7 +155,7 @@ def strangers(server, collector, verdicts):
 
 
 def leaving(server, collector, verdicts):
-    """A client that leaves before the answer: its span has what was known of the request."""
+    """A client that leaves before the answer: its span has the known facts of the request."""
     command(server, "fault", "set", "lost", "--operation", "GetBlob", "--count", "1", "--delay-ms", "30000")
     url = urllib.parse.urlsplit(server.account.service().get_blob_client("spans", "secret-name").url)
     permit = generate_container_sas(server.account.name, "spans", account_key=server.account.key, permission="r",

@@ -48,7 +48,7 @@ def metric(server, name):
     return next((value for key, value in server.metrics().items() if key.endswith(name)), None)
 
 
-def held_when_told(server, wanted, seconds):
+def held_within(server, wanted, seconds):
     """The bytes that readers hold, by the server's metric, which it updates at the end of a pass: the last value of the wait."""
     until = time.monotonic() + seconds
     while (held := metric(server, "reclaim_held_bytes")) != wanted and time.monotonic() < until:
@@ -91,7 +91,7 @@ def main(options, scratch):
         freed = wait_for_freed(server, others, options.wait_seconds, "space of the others comes back")
         verdicts.check("freed while the reader stalls", others <= freed < others + held_bytes, f">= {mib(others)}",
                        mib(int(freed)))
-        held_now = held_when_told(server, held_bytes, options.wait_seconds)
+        held_now = held_within(server, held_bytes, options.wait_seconds)
         verdicts.check("the metric shows what it holds", held_now == held_bytes, mib(held_bytes), held_now)
         age = metric(server, "reclaim_oldest_read_seconds")
         verdicts.check("the metric of the oldest read is there", age is not None, "a number", age)

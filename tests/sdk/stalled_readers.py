@@ -178,12 +178,12 @@ class Attack(threading.Thread):
         return sum(len(getattr(reader, what)) for reader in list(self.readers) if isinstance(reader, Reader) and reader.reads)
 
     def held(self):
-        """Streams that nobody has ended, of the connections that can tell."""
+        """Streams that have not ended, of connections that report it."""
         return sum(r.held for r in list(self.readers) if isinstance(r, Reader) and r.reads)
 
 
 def make(server):
-    """What is attacked, and what others use."""
+    """The attacked blobs, and those that others use."""
     service = server.account.service()
     service.create_container(CONTAINER, public_access="container")
     client = service.get_container_client(CONTAINER)
@@ -232,7 +232,7 @@ def round_trip(account):
 
 
 def anonymous(server):
-    """What a reader does who is as anonymous as the attacker, but reads."""
+    """An anonymous reader like the attacker, but one that reads."""
     expected = b"".join(pieces(("large",), LARGE, LARGE))
 
     def turn(_):

@@ -20,7 +20,7 @@ use blockyard::index::ReadBlob;
 use blockyard::index::ReadReply;
 use blockyard::index::Refused;
 use blockyard::index::Write;
-use blockyard::index::inflight::ReadGuard;
+use blockyard::index::inflight::ReadNote;
 use blockyard::protocol::model::Reason;
 use blockyard::types::BlobProperties;
 use blockyard::types::Crc64;
@@ -48,7 +48,7 @@ pub(crate) struct Calls<'a> {
 /// The result of a look-up, and the in-flight note that protects it.
 pub(crate) struct Opened {
     pub(crate) view: Box<BlobView>,
-    _guard: ReadGuard,
+    _note: ReadNote,
 }
 
 impl<'a> Calls<'a> {
@@ -70,8 +70,8 @@ impl<'a> Calls<'a> {
         let stored = match self.stack.pool.store(vec![bytes], len).await {
             Ok(stored) => stored,
             Err(error) => {
-                let told = [Reason::ServerBusy, Reason::InsufficientStorage];
-                assert!(told.contains(&error.reason), "storing {name}: {error:?}");
+                let expected = [Reason::ServerBusy, Reason::InsufficientStorage];
+                assert!(expected.contains(&error.reason), "storing {name}: {error:?}");
                 return;
             }
         };
@@ -113,14 +113,14 @@ impl<'a> Calls<'a> {
         name: &str,
         revision: Revision,
     ) -> Result<Option<Opened>, Violation> {
-        let mut guard = self.stack.inflight.read(self.stack.env.clock.monotonic());
+        let mut note = self.stack.inflight.read(self.stack.env.clock.monotonic());
         let (key, range) = (key(name), None);
         let position = RoutingKey::blob(&key);
         let read = ReadBlob { key, revision, guard: Guard::default(), range, pieces: true };
         match self.stack.router.read(position.as_bytes(), Read::Blob(read)).await {
             Ok(ReadReply::Blob(view)) => {
-                guard.names(extents(&view));
-                Ok(Some(Opened { view, _guard: guard }))
+                note.names(extents(&view));
+                Ok(Some(Opened { view, _note: note }))
             }
             Err(Error::Refused(Refused::BlobNotFound | Refused::VersionNotFound)) => Ok(None),
             Ok(other) => Err(format!("{name}: unexpected answer {other:?}")),

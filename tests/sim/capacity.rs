@@ -199,8 +199,8 @@ async fn work(
     if node.disks().len() < sims.len() {
         // The node started without a disk. A fault during the disk's recovery may cause that. It
         // must not have damaged anything.
-        let told = format!("a disk is out of service although nothing failed, with {plan:?}");
-        return if plan.trouble.costs_a_disk(&sims) { Ok(()) } else { Err(told) };
+        let problem = format!("a disk is out of service although nothing failed, with {plan:?}");
+        return if plan.trouble.costs_a_disk(&sims) { Ok(()) } else { Err(problem) };
     }
     machine.started();
     let may_fail = || plan.trouble == Trouble::ReadErrors || sims.iter().any(SimDisk::is_down);

@@ -223,8 +223,8 @@ impl Chain {
         self
     }
 
-    /// With what can be restored in `now`. What may be over stays among the deleted; the next look
-    /// tells.
+    /// The state after a restore within `now`. Deleted entries that may have expired stay in the
+    /// list; the next comparison decides.
     pub(crate) fn restored(mut self, now: Span) -> Self {
         let has_current = self.current().is_some();
         let top = if has_current { self.versions.pop() } else { None };

@@ -12,7 +12,7 @@ use blockyard::index::CopiedContent;
 use blockyard::index::Damage;
 use blockyard::index::Error;
 use blockyard::index::Write;
-use blockyard::index::inflight::CopyGuard;
+use blockyard::index::inflight::CopyNote;
 use blockyard::protocol;
 use blockyard::protocol::model::Reason;
 use blockyard::types::AccountId;
@@ -56,7 +56,7 @@ pub(crate) enum Payload {
     /// The bytes of pages, and the offset of the first.
     Pages(u64, Bytes),
     /// Content that a copy shares.
-    Copied(CopiedContent, Crc64, CopyGuard),
+    Copied(CopiedContent, Crc64, CopyNote),
 }
 
 impl Client<'_> {
@@ -126,9 +126,9 @@ impl Client<'_> {
         let request = |given| requests::request(key(name), change, demand, given);
         let (bytes, pages) = match payload {
             Payload::Nothing => return self.write(request(Given::Nothing)).await,
-            Payload::Copied(content, crc64, guard) => {
+            Payload::Copied(content, crc64, note) => {
                 let answer = self.write(request(Given::Copied(content, crc64))).await;
-                drop(guard);
+                drop(note);
                 return answer;
             }
             Payload::Bytes(bytes) => (bytes, None),

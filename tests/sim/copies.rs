@@ -13,7 +13,7 @@ use blockyard::index::SharePages;
 use blockyard::index::SharedBlob;
 use blockyard::index::Write;
 use blockyard::index::WriteReply;
-use blockyard::index::inflight::CopyGuard;
+use blockyard::index::inflight::CopyNote;
 use blockyard::types::Crc64;
 use blockyard::types::Crc64Combiner;
 use blockyard::types::Location;
@@ -50,7 +50,7 @@ impl Client<'_> {
         {
             return self.copy_block(name, (&source, snapshot), &body, block).await;
         }
-        let Some((shared, guard)) = self.share((&source, snapshot), &body, None).await? else {
+        let Some((shared, note)) = self.share((&source, snapshot), &body, None).await? else {
             return Ok(());
         };
         if name != source && draw.percent(30) {
@@ -74,7 +74,7 @@ impl Client<'_> {
         let crc64 = body.crc64().expect("page blobs are not shared");
         let change = Change::Make { body, marks };
         let demand = self.demand(name, &change);
-        let payload = Payload::Copied(content, crc64, guard);
+        let payload = Payload::Copied(content, crc64, note);
         self.change(name, change, demand, payload).await?;
         self.session.counts.add("copies", 1);
         self.show_tags(name, marks.tags).await
@@ -105,7 +105,7 @@ impl Client<'_> {
         let mut layer = None;
         let mut from = Some(0);
         while let Some(start) = from {
-            let guard = self.stack.inflight.copy();
+            let note = self.stack.inflight.copy();
             let part = Write::SharePages(Box::new(SharePages {
                 key: key(source),
                 revision: snapshot.into(),
@@ -120,7 +120,7 @@ impl Client<'_> {
             };
             let spans =
                 part.spans.iter().filter_map(|span| span.content.as_ref()).flat_map(locations);
-            guard.met(spans.map(|location| location.extent));
+            note.met(spans.map(|location| location.extent));
             let fill = FillLayer { blob: RoutingKey::blob(&key(name)), layer, spans: part.spans };
             match self.tell(Write::FillLayer(fill)).await? {
                 Some(WriteReply::Layer(filled)) => layer = Some(filled),
@@ -180,7 +180,7 @@ impl Client<'_> {
         let before = body.segments().iter().take_while(|one| one.tag != block.tag);
         let start: u64 = before.map(|one| one.len).sum();
         let range = start..start + block.len;
-        let Some((content, guard)) = self.share(source, body, Some(range)).await? else {
+        let Some((content, note)) = self.share(source, body, Some(range)).await? else {
             return Ok(());
         };
         let mut combiner = Crc64Combiner::default();
@@ -193,7 +193,7 @@ impl Client<'_> {
         let id = u32::try_from(self.session.draw.between(0, 4)).unwrap();
         let change = Change::Stage { segment: Segment { id: Some(id), ..block } };
         let demand = self.demand(name, &change);
-        let payload = Payload::Copied(content, crc64, guard);
+        let payload = Payload::Copied(content, crc64, note);
         self.change(name, change, demand, payload).await?;
         self.session.counts.add("blocks copied", 1);
         Ok(())
@@ -205,9 +205,9 @@ impl Client<'_> {
         (source, snapshot): (&str, Option<Timestamp>),
         body: &Body,
         range: Option<std::ops::Range<u64>>,
-    ) -> Result<Option<(CopiedContent, CopyGuard)>, Violation> {
+    ) -> Result<Option<(CopiedContent, CopyNote)>, Violation> {
         // Noted before the look-up, so that an audit respects the copy.
-        let guard = self.stack.inflight.copy();
+        let note = self.stack.inflight.copy();
         let (key, demand) = (key(source), requests::guard(Demand::default()));
         let share = Share { key, revision: snapshot.into(), guard: demand, range };
         let SharedBlob { record, content, .. } =
@@ -220,8 +220,8 @@ impl Client<'_> {
             return Err(format!("{source}: shared {record:?}, but it holds {body:?}"));
         }
         let Some(content) = content else { return Ok(None) };
-        guard.met(content.pieces().flat_map(locations).map(|location| location.extent));
-        Ok(Some((content, guard)))
+        note.met(content.pieces().flat_map(locations).map(|location| location.extent));
+        Ok(Some((content, note)))
     }
 }
 

@@ -32,8 +32,8 @@ pub(crate) async fn are_all_used(stack: &Stack, store: &SimulatedStore) -> Resul
         stack.env.clock.sleep(Duration::from_millis(wait)).await;
     }
     let coordinator = store.open(&stack.env);
-    let told = |error: Error| format!("{left:?}, and no records: {error}");
-    let mut records = ExtentRecord::load_all(&coordinator).await.map_err(told)?.read;
+    let described = |error: Error| format!("{left:?}, and no records: {error}");
+    let mut records = ExtentRecord::load_all(&coordinator).await.map_err(described)?.read;
     records.retain(|_, record| left.iter().any(|one| record.all().any(|id| id == one.extent)));
     let lists = coordinator.range(b"sharers/").await;
     let map = stack.router.map();

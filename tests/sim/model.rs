@@ -45,7 +45,7 @@ type Fits<'a> = Box<dyn Fn(&State) -> Vec<State> + 'a>;
 
 /// An answer that came while other requests were in progress. It shows the state at some moment
 /// between its two times.
-struct Told {
+struct Answered {
     began: u64,
     ended: u64,
     what: String,
@@ -89,7 +89,7 @@ pub(crate) struct Blob {
     /// Requests without an answer yet. Reads have no change.
     open: BTreeMap<Ticket, Option<Asked>>,
     /// Answers since the last moment without a request in progress.
-    told: Vec<Told>,
+    answered: Vec<Answered>,
     /// Changes with an unknown outcome: they may take effect at any time until the process ends, or
     /// never.
     lingering: Vec<Asked>,
@@ -103,7 +103,7 @@ impl Default for Blob {
         Self {
             states: vec![Possible::of(State::default())],
             open: BTreeMap::new(),
-            told: Vec::new(),
+            answered: Vec::new(),
             lingering: Vec::new(),
             seen: Vec::new(),
             events: 0,
@@ -120,7 +120,7 @@ impl fmt::Debug for Blob {
 /// With more possible states than this, a blob is not changed further.
 const STATES_MAX: usize = 64;
 /// The most overlapping answers whose orders are searched. The number of orders grows fast.
-const TOLD_MAX: usize = 10;
+const ANSWERED_MAX: usize = 10;
 
 impl Blob {
     /// The state, if only one is possible.
@@ -142,7 +142,7 @@ impl Blob {
 
     /// Whether no change may happen to it now.
     fn is_settled(&self) -> bool {
-        self.lingering.is_empty() && !self.is_changing() && self.told.is_empty()
+        self.lingering.is_empty() && !self.is_changing() && self.answered.is_empty()
     }
 
     /// Whether a change of it is in progress.
@@ -160,7 +160,7 @@ impl Blob {
     pub(crate) fn is_blurred(&self) -> bool {
         self.lingering.len() >= 3
             || self.states.len() > STATES_MAX
-            || self.told.len() + self.open.len() >= TOLD_MAX
+            || self.answered.len() + self.open.len() >= ANSWERED_MAX
     }
 
     /// Notes a requested change.
@@ -256,7 +256,7 @@ impl Blob {
         fits: impl Fn(&mut State) -> bool,
     ) -> Result<(), Violation> {
         assert!(!self.is_changing(), "somebody changes it meanwhile");
-        if !self.told.is_empty() {
+        if !self.answered.is_empty() {
             return Ok(());
         }
         let mut states = Vec::new();
@@ -295,7 +295,7 @@ impl Blob {
 
     fn tell(&mut self, ticket: Ticket, what: String, fits: Fits<'static>) -> Result<(), Violation> {
         let ended = self.event();
-        self.told.push(Told { began: ticket.0, ended, what, fits });
+        self.answered.push(Answered { began: ticket.0, ended, what, fits });
         self.settle()
     }
 
@@ -303,23 +303,23 @@ impl Blob {
     /// (I6, I8: each takes effect at one moment between its request and its answer), and keeps the
     /// final states of these orders.
     fn settle(&mut self) -> Result<(), Violation> {
-        if !self.open.is_empty() || self.told.is_empty() {
+        if !self.open.is_empty() || self.answered.is_empty() {
             return Ok(());
         }
-        let told = std::mem::take(&mut self.told);
+        let answered = std::mem::take(&mut self.answered);
         // For each set of ordered answers, the possible states after them. Only the states are kept
         // and not the orders that lead to them, so the number of sets bounds the work, not the
         // number of orders.
         let mut reached = BTreeMap::from([(0_u64, self.with_lingering(self.states.clone()))]);
-        for _ in 0..told.len() {
+        for _ in 0..answered.len() {
             let mut next: BTreeMap<u64, Vec<Possible>> = BTreeMap::new();
             for (placed, states) in &reached {
-                let left = || (0..told.len()).filter(|n| placed & (1 << n) == 0);
-                let first_end = left().map(|n| told[n].ended).min().unwrap_or_default();
-                for n in left().filter(|n| told[*n].began < first_end) {
+                let left = || (0..answered.len()).filter(|n| placed & (1 << n) == 0);
+                let first_end = left().map(|n| answered[n].ended).min().unwrap_or_default();
+                for n in left().filter(|n| answered[*n].began < first_end) {
                     let found = next.entry(placed | 1 << n).or_default();
                     for one in states {
-                        for state in (told[n].fits)(&one.state) {
+                        for state in (answered[n].fits)(&one.state) {
                             add(found, Possible { state, ..*one });
                         }
                     }
@@ -333,7 +333,7 @@ impl Blob {
         }
         let states = reached.into_values().next().unwrap_or_default();
         if states.is_empty() {
-            let about: Vec<&str> = told.iter().map(|told| told.what.as_str()).collect();
+            let about: Vec<&str> = answered.iter().map(|answered| answered.what.as_str()).collect();
             let about = about.join("\n    and ");
             return Err(format!("{about} fits none of {:?}", self.possible()));
         }

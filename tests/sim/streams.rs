@@ -8,7 +8,7 @@ use blockyard::capacity::Capacity;
 use blockyard::index::BlobRecord;
 use blockyard::index::BlobView;
 use blockyard::index::Piece;
-use blockyard::index::inflight::ReadGuard;
+use blockyard::index::inflight::ReadNote;
 use blockyard::types::BlobKind;
 use blockyard::types::ByteRange;
 use blockyard::types::Crc64;
@@ -117,7 +117,7 @@ impl Client<'_> {
         &self,
         name: &str,
         mut view: BlobView,
-        (mut reading, mut held): (ReadGuard, Hold),
+        (mut reading, mut held): (ReadNote, Hold),
     ) -> Result<End, Violation> {
         let record = view.record.clone();
         let mut bytes = Vec::new();

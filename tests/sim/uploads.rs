@@ -130,7 +130,7 @@ impl Client<'_> {
                     state.uploads[&upload].parts.values().copied().collect();
                 list.retain(|_| draw.percent(85));
                 if draw.percent(3) {
-                    // A part that nobody staged.
+                    // A part that was not staged.
                     list.push(Segment { id: Some(9), tag: self.tag(), len: 7 });
                 }
                 self.complete_upload(name, upload, list).await

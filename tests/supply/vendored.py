@@ -24,7 +24,7 @@ class Package:
 
 
 def packages(folder):
-    """What is said to be in a folder."""
+    """The documented content of a folder."""
     fields = [field.name for field in dataclasses.fields(Package)]
     rows = json.loads((ROOT / folder / "vendored.json").read_text(encoding="utf-8"))
     return [Package(**{name: row[name] for name in fields}) for row in rows]
@@ -32,8 +32,8 @@ def packages(folder):
 
 def faults(rows, files):
     """Lines about `files`, texts by name, that are not what `rows` say."""
-    told = OURS | {row.file for row in rows} | {row.licence_file for row in rows}
-    for name in sorted(files.keys() - told):
+    listed = OURS | {row.file for row in rows} | {row.licence_file for row in rows}
+    for name in sorted(files.keys() - listed):
         yield f"{name} is in no row of vendored.json"
     for row in rows:
         if row.file not in files or hashlib.sha256(files[row.file]).hexdigest() != row.sha256:
@@ -46,7 +46,7 @@ def faults(rows, files):
 
 
 def refused(allowed):
-    """Lines about what is in the tree and should not be so."""
+    """Lines about files in the tree that violate the rules."""
     for folder in FOLDERS:
         rows = packages(folder)
         files = {path.name: path.read_bytes() for path in (ROOT / folder).iterdir()}

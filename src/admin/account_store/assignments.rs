@@ -18,7 +18,7 @@ use super::parse;
 /// The largest length in bytes of an issuer, a subject or a group.
 const TEXT_BYTES_MAX: usize = 512;
 
-/// Who has a role.
+/// The kind of the holder of a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AssigneeKind {
@@ -36,7 +36,7 @@ pub enum AssigneeKind {
 pub struct AssignmentView {
     /// `reader`, `contributor` or `owner`; Azure's names are accepted too.
     pub role: String,
-    /// What `principal` is.
+    /// The kind of `principal`.
     pub kind: AssigneeKind,
     /// The subject, the group, or the user's name.
     pub principal: String,

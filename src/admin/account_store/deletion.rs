@@ -17,7 +17,7 @@ use super::AccountStore;
 use super::StoreError;
 use crate::admin::audit_log::Note;
 
-/// Containers of an account that are looked at by one request.
+/// Containers of an account that one request examines.
 const CONTAINERS_LOOKED_AT: usize = 1_000;
 
 /// An account of the store.
@@ -37,7 +37,7 @@ pub(super) struct AnyContainer {
 }
 
 impl AccountStore {
-    /// Deletes an account that has no containers, or by force what is in them first.
+    /// Deletes an account that has no containers, or with force also its containers.
     pub(super) async fn empty_and_remove(
         &self,
         account: StoredAccount<'_>,

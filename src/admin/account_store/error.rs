@@ -12,7 +12,7 @@ use crate::types::NoSuchType;
 #[derive(Debug, ThisError)]
 pub enum StoreError {
     /// The name breaks the rule.
-    #[error("`{0}` is no account name: 3 to 24 lower-case letters and digits")]
+    #[error("`{0}` is not an account name: 3 to 24 lower-case letters and digits")]
     Name(String),
     /// A key is refused.
     #[error("{0}; leave the key out and the node makes a good one")]
@@ -36,19 +36,19 @@ pub enum StoreError {
     )]
     Configured(String),
     /// There is no such role.
-    #[error("`{0}` is no role: reader, contributor or owner")]
+    #[error("`{0}` is not a role: reader, contributor or owner")]
     Role(String),
     /// The container's name breaks the rule.
-    #[error("`{0}` is no container name")]
+    #[error("`{0}` is not a container name")]
     ContainerName(String),
     /// A user's name breaks the rule.
-    #[error("`{0}` is no user name: 1 to 64 letters, digits and +=,.@_-")]
+    #[error("`{0}` is not a user name: 1 to 64 letters, digits and +=,.@_-")]
     UserName(String),
     /// A user's display name breaks the rule.
     #[error("a display name has 1 to 128 characters, and no control characters")]
     DisplayName,
     /// The name of an encryption scope breaks the rule.
-    #[error("`{0}` is no name of an encryption scope: 3 to 63 letters, digits and hyphens")]
+    #[error("`{0}` is not the name of an encryption scope: 3 to 63 letters, digits and hyphens")]
     ScopeName(String),
     /// There is no such encryption scope with a key.
     #[error(
@@ -63,7 +63,7 @@ pub enum StoreError {
     TooManyScopes(String),
     /// The id of an access key breaks the rule.
     #[error(
-        "`{0}` is no access key id: 3 to 128 letters, digits and ._- that are no account name; leave it out and the \
+        "`{0}` is not an access key id: 3 to 128 letters, digits and ._-, and not an account name; leave it out and the \
          node makes one"
     )]
     AccessKeyId(String),

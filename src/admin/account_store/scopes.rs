@@ -38,8 +38,8 @@ impl AccountStore {
         Ok(record.scopes().iter().map(|scope| view(account, scope)).collect())
     }
 
-    /// Creates an encryption scope with a new random key. What is written under its name from now
-    /// on is encrypted; what was written before stays as it is.
+    /// Creates an encryption scope with a new random key. Content that is written under its name
+    /// from now on is encrypted; older content stays as it is.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -68,7 +68,7 @@ impl AccountStore {
         self.scope(account, scope).await
     }
 
-    /// Enables or disables an encryption scope. While it is disabled, reads and writes of what is
+    /// Enables or disables an encryption scope. While it is disabled, reads and writes of content
     /// under it are refused.
     ///
     /// # Errors

@@ -34,7 +34,7 @@ const DISPLAY_CHARS_MAX: usize = 128;
 /// The lengths of a secret.
 const SECRET_BYTES: std::ops::RangeInclusive<usize> = 16..=128;
 
-/// An access key to be made. What is left out the node makes.
+/// A new access key. The node makes the parts that are left out.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewKey {

@@ -32,7 +32,7 @@ const OWN_SCRIPT: &str = "x-blockyard-console";
 /// Which page asks.
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
 
-/// What the routes need that a session may read.
+/// The state that the routes for sessions need.
 #[derive(Clone, Debug)]
 pub(in crate::admin) struct Readers {
     pub(in crate::admin) token: Token,
@@ -47,7 +47,7 @@ pub(in crate::admin) async fn required(
 ) -> Result<Response, Failure> {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let headers = request.headers();
-    // A token is never passed over for a cookie: who sends a wrong one is told.
+    // A token always takes precedence over a cookie, so that a wrong token is refused.
     let by_cookie = reads
         && !headers.contains_key(AUTHORIZATION)
         && headers.contains_key(OWN_SCRIPT)
@@ -61,8 +61,8 @@ pub(in crate::admin) async fn required(
     token::required(State(token), request, next).await
 }
 
-/// Whether no other page than one of this listener asks. A client that is no browser sends neither
-/// header.
+/// Whether no other page than one of this listener asks. A client that is not a browser sends
+/// neither header.
 pub(super) fn is_own_page(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let host = text(HOST.as_str()).unwrap_or_default();

@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// What a page loads may weigh this much, bytes.
+    /// The most bytes that a page may load.
     const PAGE_MAX: usize = 150_000;
 
     /// The names in `import ... from "./NAME"`, relative to the folder of `of`.
@@ -100,7 +100,7 @@ mod tests {
         found.unwrap_or_else(|| panic!("{name} is not served")).2
     }
 
-    /// What a page loads, with all that this imports.
+    /// The files that a page loads, with all their imports.
     fn loaded(page: &str) -> BTreeSet<String> {
         let parts = page.split("=\"console/").skip(1);
         let mut left: Vec<String> =

@@ -1,7 +1,7 @@
 //! The console in the browser: its files, its login, its sessions. ADR 0045 has the decisions.
 //!
 //! 1. `assets.rs`: the pages and the modules that they load, all in `web/` and built into the
-//!    program. `web/vendor/` has what others wrote.
+//!    program. `web/vendor/` has third-party code.
 //! 2. `sessions.rs`: codes that work once, and the sessions that they open.
 //! 3. `login.rs`: the paths that make a code, exchange it for a session and end the session.
 //! 4. `turns.rs`: how many log-ins run at a time, in all and of one address.
@@ -25,7 +25,7 @@ use crate::env::Clock;
 
 pub(super) use sessions::Sessions;
 
-/// What the paths of the console use; cheap to clone.
+/// The state that the paths of the console use; cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Console {
     pub(super) sessions: Sessions,

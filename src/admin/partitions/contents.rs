@@ -6,7 +6,7 @@ use crate::types::Collation;
 use crate::types::ContainerKey;
 use crate::types::RoutingKey;
 
-/// Containers told. A store with more of them is told in part.
+/// The most containers that are listed. Further ones are left out.
 pub(super) const CONTAINERS_MAX: usize = 5_000;
 
 /// The containers of the store at an instant.

@@ -1,16 +1,16 @@
-//! The load of the last ten minutes, kept from the start of the server on, whether anybody asks for
-//! it or not. It is in memory only: a restart begins anew.
+//! The load of the last ten minutes. It is sampled from the start of the server on, and kept in
+//! memory only.
 //!
-//! A *look* has the rate of each partition that had requests since the look before. A *stay* is the
-//! time for which a partition is on one host. Looks name stays, so the keys of ten thousand
-//! partitions are kept once, not once for each look.
+//! A *sample* has the rate of each partition that had requests since the previous sample. A *stay*
+//! is the time for which a partition is on one host. Samples refer to stays, so the keys of ten
+//! thousand partitions are kept once, not once for each sample.
 //!
 //! Bounds:
-//! - Ten minutes. Older looks are dropped.
-//! - 1,048,576 rates, 8 MiB. Looks are the further apart the more partitions have requests: two
-//!   seconds with up to 3,495 of them, six with 10,000. If that does not suffice, the oldest looks
-//!   are dropped.
-//! - 10,000 stays that have ended. Then the oldest looks are dropped.
+//! - Ten minutes. Older samples are dropped.
+//! - 1,048,576 rates, 8 MiB. The interval grows with the number of partitions that have requests:
+//!   two seconds with up to 3,495 of them, six with 10,000. If that does not suffice, the oldest
+//!   samples are dropped.
+//! - 10,000 stays that have ended. Then the oldest samples are dropped.
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
@@ -28,11 +28,11 @@ use crate::types::PartitionId;
 use crate::types::Stripe;
 use crate::types::Timestamp;
 
-/// What is kept.
+/// The time that the history covers.
 pub(super) const WINDOW: Duration = Duration::from_secs(600);
-/// The least time between two looks.
+/// The least time between two samples.
 pub(super) const TICK: Duration = Duration::from_secs(2);
-/// Rates of all looks together.
+/// Rates of all samples together.
 const RATES_MAX: u32 = 1 << 20;
 /// Stays that have ended.
 const ENDED_MAX: usize = 10_000;
@@ -49,15 +49,15 @@ pub(super) struct Stay {
     pub(super) host: HostId,
     pub(super) range: KeyRange,
     pub(super) stripe: Option<Stripe>,
-    /// The first look that found it.
+    /// The first sample that found it.
     pub(super) since: u64,
-    /// The first look that did not find it any more.
+    /// The first sample that did not find it any more.
     pub(super) until: Option<u64>,
 }
 
-/// The rates between two looks.
+/// The rates between two samples.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Look {
+pub(super) struct LoadSample {
     /// Numbers grow, also across restarts, and are below 2^53.
     pub(super) number: u64,
     pub(super) at: Timestamp,
@@ -67,66 +67,66 @@ pub(super) struct Look {
     pub(super) rates: Vec<(u32, f32)>,
 }
 
-/// The looks after an earlier one, or all.
+/// The samples after an earlier one, or all.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct LoadPart {
-    /// When the first look of this process was taken; `None` before it.
+    /// When the first sample of this process was taken; `None` before it.
     pub(super) began: Option<Timestamp>,
-    /// The earlier look; `None` when these are all.
+    /// The earlier sample; `None` when these are all.
     pub(super) after: Option<u64>,
-    /// The time between looks now.
+    /// The time between samples now.
     pub(super) every: Duration,
-    /// Stays that the earlier look did not have.
+    /// Stays that the earlier sample did not have.
     pub(super) stays: Vec<Stay>,
-    /// Other stays that have ended since then, and the first look without them.
+    /// Other stays that have ended since then, and the first sample without them.
     pub(super) ended: Vec<(u32, u64)>,
     /// Oldest first.
-    pub(super) looks: Vec<Arc<Look>>,
+    pub(super) samples: Vec<Arc<LoadSample>>,
 }
 
 #[derive(Debug, Default)]
 struct Kept {
     began: Option<Timestamp>,
-    looks: VecDeque<Arc<Look>>,
-    /// The rates of these looks.
+    samples: VecDeque<Arc<LoadSample>>,
+    /// The rates of these samples.
     rates: usize,
     stays: BTreeMap<u32, Stay>,
     /// How many of them have ended.
     ended: usize,
-    /// The partitions of the last look.
+    /// The partitions of the last sample.
     found: HashMap<PartitionId, Found>,
     next_stay: u32,
 }
 
-/// A partition of the last look.
+/// A partition of the last sample.
 #[derive(Clone, Copy, Debug)]
 struct Found {
     stay: u32,
     host: HostId,
     requests: u64,
-    look: u64,
+    sample: u64,
 }
 
 impl LoadHistory {
-    /// Whether the next look is due.
+    /// Whether the next sample is due.
     pub(super) fn is_due(&self, taken: Duration) -> bool {
         let kept = self.kept();
         // The clock may wake a moment early.
         let slack = TICK / 4;
-        kept.looks.back().is_none_or(|last| taken + slack >= last.taken + kept.every())
+        kept.samples.back().is_none_or(|last| taken + slack >= last.taken + kept.every())
     }
 
-    /// Adds a look. `taken` is `now` by the monotonic clock. Requests that a partition got between
-    /// the last look and its split, merge or move are not in any rate.
+    /// Adds a sample. `taken` is `now` by the monotonic clock. Requests between the last sample
+    /// and the split, merge or move of their partition are in no rate.
     pub(super) fn note(&self, now: Timestamp, taken: Duration, partitions: Vec<PartitionCounts>) {
         self.kept().note(now, taken, partitions);
     }
 
-    /// The looks after number `after`, or all if that one is not kept.
+    /// The samples after number `after`, or all if that one is not kept.
     pub(super) fn after(&self, after: Option<u64>) -> LoadPart {
         let kept = self.kept();
         let place = after.and_then(|after| {
-            kept.looks.binary_search_by_key(&after, |look| look.number).ok().zip(Some(after))
+            kept.samples.binary_search_by_key(&after, |sample| sample.number).ok().zip(Some(after))
         });
         let (first, after) = place.map_or((0, None), |(place, after)| (place + 1, Some(after)));
         let is_new = |stay: &&Stay| after.is_none_or(|after| stay.since > after);
@@ -140,7 +140,7 @@ impl LoadHistory {
             every: kept.every(),
             stays: kept.stays.values().filter(is_new).cloned().collect(),
             ended: kept.stays.values().filter_map(ended).collect(),
-            looks: kept.looks.range(first..).cloned().collect(),
+            samples: kept.samples.range(first..).cloned().collect(),
         }
     }
 
@@ -150,17 +150,18 @@ impl LoadHistory {
 }
 
 impl Kept {
-    /// The time between looks: all looks of the window shall have room.
+    /// The time between samples, such that all samples of the window have room.
     fn every(&self) -> Duration {
-        let last = self.looks.back().map_or(0, |last| last.rates.len());
+        let last = self.samples.back().map_or(0, |last| last.rates.len());
         let busy = u32::try_from(last).unwrap_or(u32::MAX);
         TICK.max(WINDOW.saturating_mul(busy) / RATES_MAX)
     }
 
     fn note(&mut self, now: Timestamp, taken: Duration, partitions: Vec<PartitionCounts>) {
         let micros = u64::try_from(now.since_unix().as_micros()).unwrap_or(u64::MAX);
-        let number = self.looks.back().map_or(micros, |last| micros.max(last.number + 1));
-        let elapsed = self.looks.back().map(|last| taken.saturating_sub(last.taken).as_secs_f64());
+        let number = self.samples.back().map_or(micros, |last| micros.max(last.number + 1));
+        let elapsed =
+            self.samples.back().map(|last| taken.saturating_sub(last.taken).as_secs_f64());
         self.began.get_or_insert(now);
         let mut rates = Vec::new();
         for partition in partitions {
@@ -171,24 +172,24 @@ impl Kept {
                 rates.push((stay, count));
             }
         }
-        let gone = |found: &Found| found.look != number;
+        let gone = |found: &Found| found.sample != number;
         let ended: Vec<u32> = self.found.values().filter(|f| gone(f)).map(|f| f.stay).collect();
         self.found.retain(|_, found| !gone(found));
         ended.into_iter().for_each(|stay| self.end(stay, number));
         self.rates += rates.len();
-        self.looks.push_back(Arc::new(Look { number, at: now, taken, rates }));
+        self.samples.push_back(Arc::new(LoadSample { number, at: now, taken, rates }));
         self.trim(taken);
     }
 
-    /// The stay of a partition that look `number` finds, and the requests that its last look had
-    /// counted.
+    /// The stay of a partition that sample `number` finds, and the requests that the previous
+    /// sample had counted.
     fn stay(&mut self, partition: PartitionCounts, number: u64) -> (u32, u64) {
         let PartitionCounts { id, host, range, stripe, requests } = partition;
         if let Some(found) = self.found.get_mut(&id) {
             if found.host == host {
                 // A partition that was closed and opened again counts from zero.
                 let before = found.requests.min(requests);
-                (found.requests, found.look) = (requests, number);
+                (found.requests, found.sample) = (requests, number);
                 return (found.stay, before);
             }
             let moved = found.stay;
@@ -196,7 +197,7 @@ impl Kept {
         }
         let stay = self.next_stay;
         self.next_stay += 1;
-        self.found.insert(id, Found { stay, host, requests, look: number });
+        self.found.insert(id, Found { stay, host, requests, sample: number });
         let new = Stay { number: stay, id, host, range, stripe, since: number, until: None };
         self.stays.insert(stay, new);
         (stay, 0)
@@ -209,27 +210,27 @@ impl Kept {
         }
     }
 
-    /// Drops what is beyond the bounds. The last look stays.
+    /// Drops samples beyond the bounds, but never the last one.
     fn trim(&mut self, taken: Duration) {
         let rates_max = usize::try_from(RATES_MAX).unwrap_or(usize::MAX);
-        while let Some(first) = self.looks.front() {
+        while let Some(first) = self.samples.front() {
             let old = taken.saturating_sub(first.taken) > WINDOW;
             let full = self.rates > rates_max || self.ended > ENDED_MAX;
-            if self.looks.len() == 1 || !(old || full) {
+            if self.samples.len() == 1 || !(old || full) {
                 break;
             }
             self.rates -= first.rates.len();
-            self.looks.pop_front();
+            self.samples.pop_front();
             self.forget();
         }
     }
 
-    /// Forgets stays that no look has any more.
+    /// Removes stays that are in no sample any more.
     fn forget(&mut self) {
         if self.ended == 0 {
             return;
         }
-        let first = self.looks.front().map_or(0, |first| first.number);
+        let first = self.samples.front().map_or(0, |first| first.number);
         self.stays.retain(|_, stay| stay.until.is_none_or(|until| until > first));
         self.ended = self.stays.values().filter(|stay| stay.until.is_some()).count();
     }

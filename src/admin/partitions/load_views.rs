@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::contents::Contents;
 use super::load_history::LoadPart;
-use super::load_history::Look;
+use super::load_history::LoadSample;
 use super::load_history::Stay;
 use super::load_history::WINDOW;
 use super::names;
@@ -17,20 +17,20 @@ use super::views::hex;
 pub(crate) struct HistoryView {
     /// The instant, ISO 8601.
     now: String,
-    /// When the server began to look; none before the first look.
+    /// The time of the server's first sample; `None` before it.
     began: Option<String>,
     /// How much is kept, seconds.
     window_s: u64,
-    /// The time between looks now, seconds.
+    /// The time between samples now, seconds.
     every_s: f64,
-    /// The look since which this is told; none when this is all.
+    /// The answer has what came after this sample; `None` when it has everything.
     after: Option<u64>,
-    /// For which time which partition was on which host.
+    /// Which partition was on which host, and when.
     stays: Vec<StayView>,
     /// Stays of earlier answers that have ended since.
     ended: Vec<EndView>,
     /// Oldest first.
-    looks: Vec<LookView>,
+    samples: Vec<LoadSampleView>,
     /// The containers; none if they are as in the answer that `names` numbers.
     containers: Option<ContainersView>,
     /// The number of the containers as they are now.
@@ -53,9 +53,9 @@ struct StayView {
     from: String,
     /// `high` as text.
     to: Option<String>,
-    /// The first look that found it.
+    /// The first sample that found it.
     since: u64,
-    /// The first look that did not find it any more.
+    /// The first sample that did not find it any more.
     until: Option<u64>,
 }
 
@@ -66,14 +66,14 @@ struct EndView {
     until: u64,
 }
 
-/// A look.
+/// A sample.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-struct LookView {
+struct LoadSampleView {
     number: u64,
     /// When, ISO 8601.
     at: String,
-    /// Pairs of a stay's number and its requests a second since the look before. Those that are not
-    /// named had none.
+    /// Pairs of a stay's number and its requests a second since the previous sample. Stays that are
+    /// not listed had none.
     rates: Vec<(u32, f32)>,
 }
 
@@ -110,7 +110,7 @@ impl HistoryView {
                 .into_iter()
                 .map(|(number, until)| EndView { number, until })
                 .collect(),
-            looks: part.looks.iter().map(|look| LookView::new(look)).collect(),
+            samples: part.samples.iter().map(|sample| LoadSampleView::new(sample)).collect(),
             containers,
             names: contents.number,
         }
@@ -135,8 +135,8 @@ impl StayView {
     }
 }
 
-impl LookView {
-    fn new(look: &Look) -> Self {
-        Self { number: look.number, at: look.at.to_iso(), rates: look.rates.clone() }
+impl LoadSampleView {
+    fn new(sample: &LoadSample) -> Self {
+        Self { number: sample.number, at: sample.at.to_iso(), rates: sample.rates.clone() }
     }
 }

@@ -5,7 +5,7 @@
 //! 2. `store.rs`: the commands, carried out by the index; `views.rs`: their answers; `history.rs`:
 //!    which partitions have changed since an earlier answer.
 //! 3. `prepare.rs`: where to split the range of a prefix before a job fills it.
-//! 4. `load_history.rs`: the load of the last ten minutes; `load_views.rs`: as it is told.
+//! 4. `load_history.rs`: the load of the last ten minutes; `load_views.rs`: the answer with it.
 //! 5. `directory.rs`: accounts and containers by number and by name; `contents.rs`: where they lie;
 //!    `names.rs`: keys as text and back.
 //!

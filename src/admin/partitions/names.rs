@@ -35,7 +35,7 @@ const CHARACTER_BYTES_MAX: usize = 4;
 pub(crate) trait Known {
     /// An account's name.
     fn account(&self, id: AccountId) -> Option<String>;
-    /// What is known of a container.
+    /// The known facts of a container.
     fn container(&self, container: ContainerKey) -> Option<KnownContainer>;
 }
 

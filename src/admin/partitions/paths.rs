@@ -83,7 +83,7 @@ pub(crate) struct Move {
 
 type Answer = Result<Json<Made>, Failure>;
 
-/// `GET /admin/partitions?after=N&since=LOOK`
+/// `GET /admin/partitions?after=N&since=NUMBER`
 pub(crate) async fn list(
     State(state): State<AdminState>,
     query: Result<Query<Since>, QueryRejection>,

@@ -67,15 +67,15 @@ impl PartitionStore {
         Self { index, directory, history, load, clock }
     }
 
-    /// Keeps the load of the last ten minutes from now on, until `stop` fires. A look costs about a
-    /// microsecond of processor time for each partition, every two seconds.
+    /// Keeps the load of the last ten minutes from now on, until `stop` fires. Each sample, every
+    /// two seconds, costs about a microsecond of processor time for each partition.
     pub fn keep_history(&self, env: &Env, stop: CancellationToken) {
         let (store, ending) = (self.clone(), stop.clone());
         let keep = move || {
             let (store, ending) = (store.clone(), ending.clone());
             async move {
                 loop {
-                    store.look();
+                    store.sample();
                     tokio::select! {
                         biased;
                         () = ending.cancelled() => return,
@@ -87,15 +87,15 @@ impl PartitionStore {
         drop(env.supervise("partition history", stop, keep));
     }
 
-    /// Notes the load now, if it is time to.
-    pub(in crate::admin) fn look(&self) {
+    /// Takes a sample of the load if the next one is due.
+    pub(in crate::admin) fn sample(&self) {
         let taken = self.clock.monotonic();
         if self.load.is_due(taken) {
             self.load.note(self.clock.now(), taken, self.index.counts());
         }
     }
 
-    /// The load of the last ten minutes, or what has come since look number `after`; and the
+    /// The load of the last ten minutes, or what has come since sample number `after`, and the
     /// containers, unless they are those that `names` numbers.
     pub(super) async fn history_view(&self, after: Option<u64>, names: Option<u64>) -> HistoryView {
         let part = self.load.after(after);
@@ -124,7 +124,7 @@ impl PartitionStore {
         let view = |partition| PartitionView::new(partition, self.directory.as_ref());
         MapView {
             now: now.to_iso(),
-            look: delta.number,
+            number: delta.number,
             since: delta.since,
             gone: delta.gone.iter().map(|id| id.get()).collect(),
             hosts: self.index.hosts(),
@@ -340,7 +340,7 @@ mod tests {
     use crate::index;
 
     #[test]
-    fn merge_that_moved_partitions_is_not_told_as_nothing() {
+    fn merge_that_moved_partitions_is_not_reported_as_nothing() {
         let refused = ChangeError::Refused(index::Error::Full(index::Full::Disks));
         let text = PartitionError::from(refused.clone()).to_string();
         assert!(text.starts_with("nothing was changed: "), "{text}");

@@ -24,7 +24,7 @@ pub struct MapView {
     pub now: String,
     /// The number of this answer. A later request can ask for what has changed since.
     #[serde(default)]
-    pub look: u64,
+    pub number: u64,
     /// The number of the answer since which `partitions` have changed; none when these are all.
     #[serde(default)]
     pub since: Option<u64>,
@@ -137,7 +137,7 @@ impl MapView {
     /// All partitions, if this has those that changed since `before`, and `before` has all.
     #[must_use]
     pub fn over(mut self, before: &Self) -> Self {
-        if self.since != Some(before.look) {
+        if self.since != Some(before.number) {
             return self;
         }
         let new: HashSet<u64> = self.partitions.iter().map(|partition| partition.id).collect();
@@ -241,9 +241,9 @@ mod tests {
     #[test]
     fn what_has_changed_is_laid_over_what_was() {
         let all = vec![partition(1, "", 1), partition(2, "0a", 2), partition(3, "0a00", 3)];
-        let before = MapView { look: 5, partitions: all, ..MapView::default() };
+        let before = MapView { number: 5, partitions: all, ..MapView::default() };
         let since = MapView {
-            look: 6,
+            number: 6,
             since: Some(5),
             gone: vec![2],
             partitions: vec![partition(4, "0a", 0), partition(5, "0a0", 0), partition(1, "", 9)],
@@ -252,8 +252,8 @@ mod tests {
         let now = since.clone().over(&before);
         let ids: Vec<(u64, u64)> = now.partitions.iter().map(|p| (p.id, p.requests)).collect();
         assert_eq!(ids, [(1, 9), (4, 0), (5, 0), (3, 3)]);
-        assert_eq!((now.look, now.since, now.gone), (6, None, Vec::new()));
-        let other = MapView { look: 4, ..before };
-        assert_eq!(since.clone().over(&other), since, "of another look: as it is");
+        assert_eq!((now.number, now.since, now.gone), (6, None, Vec::new()));
+        let other = MapView { number: 4, ..before };
+        assert_eq!(since.clone().over(&other), since, "of another answer: as it is");
     }
 }

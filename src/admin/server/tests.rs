@@ -222,7 +222,7 @@ async fn readyz_follows_the_phase_and_healthz_does_not() {
     served.env.tasks.shutdown().await;
 }
 
-/// Disks of which these lines are to be told.
+/// A fake of disks with these status lines.
 #[derive(Debug)]
 struct Troubled(&'static [&'static str]);
 

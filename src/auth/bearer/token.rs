@@ -55,7 +55,7 @@ impl Default for RoleMap {
     }
 }
 
-/// A trusted issuer, with what is needed to verify its tokens.
+/// A trusted issuer, with the settings and keys to verify its tokens.
 #[derive(Clone, Debug)]
 pub struct Issuer {
     /// Its name, and where its claims of roles count.
@@ -105,9 +105,9 @@ impl Principal {
         self.claimed_in(scope).max(self.assigned(scope)).max(groups)
     }
 
-    /// What entitles it to a user delegation key: the source of its highest role in the whole
-    /// account, among the entitlements that a signature is compared with later. As in Azure, a role
-    /// in a container does not suffice.
+    /// The entitlement of a principal to a user delegation key: the source of its highest role in
+    /// the whole account, among the entitlements that a signature is compared with later. As in
+    /// Azure, a role in a container does not suffice.
     #[must_use]
     pub fn entitlement<'a>(&'a self, scope: Scope<'a>) -> Option<Entitlement<'a>> {
         let scope = scope.whole_account();
@@ -297,7 +297,7 @@ fn json(part: &str) -> Result<Value, Error> {
     value.filter(Value::is_object).ok_or_else(no_token)
 }
 
-/// The text is no token at all, so no other token would help: it gets no challenge. Source:
+/// The text is not a token at all, so another token would not help: it gets no challenge. Source:
 /// recorded answers of the service.
 fn no_token() -> Error {
     Error::Malformed { detail: "the token is not a signed JSON Web Token".to_owned() }

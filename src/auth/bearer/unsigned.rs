@@ -1,5 +1,5 @@
-//! Bearer tokens of accounts for development, whose signature nobody verifies: Azurite's
-//! `--oauth basic`.
+//! Bearer tokens of accounts for development, whose signature is not verified: Azurite's `--oauth
+//! basic`.
 
 use crate::auth::Error;
 use crate::auth::TrustedIssuer;

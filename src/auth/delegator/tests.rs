@@ -210,7 +210,7 @@ fn delegation_by_claims_and_groups_ends_with_them() {
     assert!(used(&group, &rules_not, &[of_group("h", Role::Owner)]).is_err());
 }
 
-/// Whoever sends forged signatures does not decide how much work each of them is.
+/// The sender of forged signatures cannot increase the work that each of them causes.
 #[test]
 fn signature_is_held_against_a_bounded_number_of_keys() {
     let issuers = [issuer("a", &["acct"]), issuer("b", &[])];

@@ -28,7 +28,7 @@ const KEY_BYTES: usize = 32;
 /// The number of a master key in its ring, from 1.
 pub type MasterKeyId = u32;
 
-/// What a master key is used for.
+/// The use of a master key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyState {
     /// It seals and opens secrets.
@@ -70,7 +70,7 @@ impl MasterKey {
         self.created
     }
 
-    /// What it is used for.
+    /// Its use.
     #[must_use]
     pub const fn state(&self) -> KeyState {
         self.state

@@ -22,7 +22,7 @@ const VERSION: &str = "1";
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum KeyRingError {
     /// The first line is not that of a key ring.
-    #[error("it is no key ring: its first line is not `{TITLE}{VERSION}`")]
+    #[error("it is not a key ring: its first line is not `{TITLE}{VERSION}`")]
     Title,
     /// A newer program wrote it.
     #[error("it has format {0}, this program reads format 1: use the program that wrote it")]

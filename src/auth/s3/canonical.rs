@@ -51,7 +51,7 @@ fn query(raw: &str, without: Option<&str>) -> String {
     pairs.join("&")
 }
 
-/// Encoded anew: clients differ in what they leave as it is. A plus is a space.
+/// Encoded again: clients differ in the characters that they leave unescaped. A plus is a space.
 fn encoded(raw: &str) -> String {
     let plain = raw.replace('+', " ");
     let bytes = percent_decode_str(&plain).collect::<Vec<u8>>();

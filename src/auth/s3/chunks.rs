@@ -1,5 +1,5 @@
-//! The signatures of a body that comes in chunks: each covers the one before it, and the first that
-//! of the head.
+//! The signatures of a body in chunks: each covers the previous one, and the first that of the
+//! head.
 
 use ring::digest;
 use ring::hmac;

@@ -1,4 +1,4 @@
-//! What a request says of who signed it, not yet verified.
+//! The signature and access key that a request claims, not yet verified.
 
 use http::header::AUTHORIZATION;
 
@@ -16,7 +16,7 @@ use crate::types::Timestamp;
 /// The header of a session token.
 const SESSION_TOKEN: &str = "x-amz-security-token";
 
-/// What a request says of who signed it.
+/// The signature and access key that a request claims.
 #[derive(Clone, Debug)]
 pub struct Claim(Version);
 
@@ -27,7 +27,7 @@ enum Version {
     Form(form::Claim),
 }
 
-/// Reads what a request says of who signed it; `None` when it says nothing.
+/// Reads the signature and access key that a request claims; `None` when it says nothing.
 ///
 /// # Errors
 /// [`S3Error`]: it cannot be read.
@@ -41,7 +41,8 @@ pub fn claim(request: &SignedS3Request<'_>) -> Result<Option<Claim>, S3Error> {
         return Err(S3Error::SignedTwice);
     }
     if let Some(signed) = &request.form {
-        // The policy of a form says what it may do. A signature of its request would say nothing.
+        // The policy of a form determines its permissions. A signature of its request would say
+        // nothing.
         if ways.contains(&true) {
             return Err(S3Error::SignedTwice);
         }

@@ -9,22 +9,22 @@ pub enum S3Error {
     /// Neither `AWS4-HMAC-SHA256` nor `AWS`, or a form of payload that is not served.
     #[error("unsupported signature: {detail}")]
     Unsupported {
-        /// What is not supported.
+        /// The unsupported feature.
         detail: String,
     },
-    /// Signed in two places at once.
+    /// Signed in two places.
     #[error("signed twice")]
     SignedTwice,
     /// `Authorization` cannot be read.
     #[error("malformed Authorization: {detail}")]
     MalformedHeader {
-        /// What is wrong with it.
+        /// A description of the problem.
         detail: String,
     },
     /// The parameters of a presigned URL are missing or cannot be read.
     #[error("malformed query authentication: {detail}")]
     MalformedQuery {
-        /// What is wrong with them.
+        /// A description of the problem.
         detail: String,
     },
     /// A form that is signed lacks a field.
@@ -38,7 +38,7 @@ pub enum S3Error {
     MalformedField {
         /// Its name.
         name: &'static str,
-        /// What is wrong with it.
+        /// A description of the problem.
         detail: String,
     },
     /// A presigned URL of version 2 has not all of its parameters.
@@ -47,7 +47,7 @@ pub enum S3Error {
     /// The end of a presigned URL of version 2 cannot be read.
     #[error("the expiry is no number of seconds")]
     NoExpiry {
-        /// What stands in its place.
+        /// The given text.
         text: String,
     },
     /// There is no date, or none that can be read.

@@ -28,11 +28,11 @@ const SIGNATURE: &str = "X-Amz-Signature";
 const ACCESS_KEY_V2: &str = "AWSAccessKeyId";
 const SIGNATURE_V2: &str = "Signature";
 
-/// What a form says of its signature.
+/// The signature of a form.
 #[derive(Clone, Debug)]
 pub(super) struct Claim {
     access_key_id: String,
-    /// The policy in base64: what is signed.
+    /// The policy in base64, which is the signed text.
     policy: String,
     proof: Proof,
 }

@@ -1,15 +1,15 @@
 //! Signatures of S3 requests, versions 4 and 2. Pure: no I/O, no clock.
 //!
-//! `request.rs`: what is signed of a request. `error.rs`: why a signature is refused.
+//! `request.rs`: the signed parts of a request. `error.rs`: why a signature is refused.
 //!
-//! 1. `claim.rs` finds what a request says of who signed it: in `Authorization`, or in the query of
-//!    a presigned URL. The access key id in it says whose secrets verify the rest.
+//! 1. `claim.rs` finds the signature and access key of a request: in `Authorization`, or in the
+//!    query of a presigned URL. The access key id in it says whose secrets verify the rest.
 //! 2. `v4.rs` and `v2.rs` read the two versions and verify them; `canonical.rs` has the form that
 //!    version 4 signs, `resource.rs` that of version 2.
 //!    `form.rs` reads and verifies the policy of a form.
 //! 3. `secrets.rs`: secrets, and the signing keys that are derived from them once a day.
-//! 4. `payload.rs`: what a signature says of the body. `chunks.rs` verifies the signatures of its
-//!    chunks.
+//! 4. `payload.rs`: the claim of a signature about the body. `chunks.rs` verifies the signatures of
+//!    its chunks.
 //!
 //! Source: "Authenticating Requests (AWS Signature Version 4)" and "Signing and Authenticating REST
 //! Requests" (version 2) of the S3 API reference.
@@ -39,7 +39,7 @@ const DATE_WINDOW_SECONDS: u64 = 15 * 60;
 /// The longest string to sign shown to the client, bytes.
 const SHOWN_BYTES_MAX: usize = 8 * 1024;
 
-/// What was signed, as an error shows it.
+/// The signed text, as an error shows it.
 fn shown(signed: &[u8]) -> String {
     String::from_utf8_lossy(signed.get(..SHOWN_BYTES_MAX).unwrap_or(signed)).into_owned()
 }

@@ -1,4 +1,4 @@
-//! What a signature says of the body.
+//! The claim of a signature about the body.
 
 use ring::digest;
 
@@ -6,7 +6,7 @@ use crate::auth::s3::chunks::ChunkVerifier;
 use crate::auth::s3::error::S3Error;
 use crate::auth::s3::unhex;
 
-/// What a signature says of the body.
+/// The claim of a signature about the body.
 #[derive(Clone, Debug)]
 pub enum Payload {
     /// Nothing.

@@ -1,4 +1,4 @@
-//! What is signed, and what a verified signature says.
+//! The signed parts of a request, and the result of a verification.
 
 use http::HeaderMap;
 use http::Method;
@@ -21,7 +21,7 @@ pub struct SignedS3Request<'a> {
     pub host: &'a str,
     /// The bucket, when the host names it.
     pub bucket: Option<&'a str>,
-    /// What a form says of who signed it.
+    /// The fields of a form about its signature.
     pub form: Option<SignedForm<'a>>,
     /// The service that it is for.
     pub service: SignedService,
@@ -49,7 +49,7 @@ impl SignedService {
     }
 }
 
-/// The fields of a form that are about its signature. Its policy is what is signed.
+/// The fields of a form that are about its signature. Its policy is the signed text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SignedForm<'a> {
     /// `policy`: the policy in base64.
@@ -71,7 +71,7 @@ pub struct SignedForm<'a> {
 /// A request whose signature was verified.
 #[derive(Clone, Debug)]
 pub struct Verified {
-    /// What the signature says of the body.
+    /// The claim of the signature about the body.
     pub payload: Payload,
 }
 

@@ -24,7 +24,7 @@ struct Secret {
     derived: Mutex<Vec<(Scope, hmac::Key)>>,
 }
 
-/// What a signing key of version 4 is derived for.
+/// The scope of a signing key of version 4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Scope {
     /// `YYYYMMDD`.

@@ -16,7 +16,7 @@ use crate::auth::s3::unhex;
 use crate::auth::s3::v4::time_of;
 use crate::types::Timestamp;
 
-/// What a request says of its signature.
+/// The signature of a request.
 #[derive(Clone, Debug)]
 pub(super) struct Claim {
     access_key_id: String,

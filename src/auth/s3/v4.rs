@@ -26,7 +26,7 @@ const EXPIRES_MAX: i64 = 604_800;
 /// The longest region, bytes: any is accepted, but the derived key is kept with it.
 const REGION_BYTES_MAX: usize = 64;
 
-/// What a request says of its signature.
+/// The signature of a request.
 #[derive(Clone, Debug)]
 pub(super) struct Claim {
     access_key_id: String,
@@ -153,7 +153,7 @@ impl Claim {
         }
     }
 
-    /// The line about the body, and what it says.
+    /// The line about the body, and its parsed claim.
     fn payload(&self, request: &SignedS3Request<'_>) -> Result<(String, Form), S3Error> {
         if let SignedService::TokenService { body } = request.service {
             return Ok((hex(&body), Form::Unsigned));
@@ -169,7 +169,7 @@ impl Claim {
         Ok((stated, form))
     }
 
-    /// The host has to be signed, and so has every header that changes what the request means.
+    /// The host must be signed, and so must every header that changes the meaning of the request.
     fn check_signed(&self, request: &SignedS3Request<'_>) -> Result<(), S3Error> {
         let is_signed = |name: &str| self.names.split(';').any(|signed| signed == name);
         let mut unsigned: Vec<&str> = Vec::new();

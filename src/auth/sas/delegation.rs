@@ -22,7 +22,7 @@ pub const DELEGATION_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The words a key is derived from, in this order.
 const WORDS: [&str; 7] = ["skoid", "sktid", "skt", "ske", "sks", "skv", "skdutid"];
 
-/// What an account's user delegation keys are derived from: 32 random bytes.
+/// The secret from which an account's user delegation keys are derived: 32 random bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DelegationSecret([u8; 32]);
 
@@ -65,10 +65,10 @@ impl fmt::Debug for DelegationSecret {
     }
 }
 
-/// A user delegation key: what it says, and in which words.
+/// A user delegation key: its fields, and their texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DelegationKey {
-    /// Whose it is: the object id of the principal.
+    /// Its holder: the object id of the principal.
     pub object: String,
     /// The principal's tenant.
     pub tenant: String,

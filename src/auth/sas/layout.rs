@@ -28,7 +28,7 @@ pub(super) enum Form {
 struct Layout {
     form: Form,
     since: &'static str,
-    /// Names of parameters, one per line; `$` marks what is not a parameter.
+    /// Names of parameters, one per line; `$` marks a field that is not a parameter.
     lines: &'static str,
 }
 

@@ -65,7 +65,7 @@ pub struct Signers<'a> {
     pub delegation: Option<&'a DelegationSecret>,
     /// The trusted token issuers. Only their principals hold user delegation keys.
     pub issuers: &'a [TrustedIssuer],
-    /// What the URL names, and the roles there now.
+    /// The resource of the URL, and the present roles there.
     pub scope: Scope<'a>,
 }
 
@@ -117,7 +117,7 @@ pub struct Policy {
     pub start: Option<Timestamp>,
     /// When it ends.
     pub expiry: Option<Timestamp>,
-    /// What it permits.
+    /// Its permissions.
     pub permissions: Option<SasPermissions>,
 }
 
@@ -134,7 +134,7 @@ pub struct Signature {
     directory: Option<String>,
 }
 
-/// Who signed.
+/// The signer.
 struct Signer {
     authority: Authority,
     issuer: Option<String>,
@@ -150,7 +150,7 @@ pub struct Delegator<'a> {
 }
 
 impl Signature {
-    /// Reads a query and verifies the signature in it; `None` when there is none.
+    /// Reads a query and verifies the signature in it; `None` for a query without one.
     ///
     /// # Errors
     /// [`Error::Refused`]: a parameter is malformed, missing or duplicate, or no key of the account
@@ -216,7 +216,7 @@ impl Signature {
         Some(Delegator { issuer, subject: self.fields.text("skoid") })
     }
 
-    /// Checks that the signature is valid for a request, and returns what it grants. `policy` is
+    /// Checks that the signature is valid for a request, and returns its permissions. `policy` is
     /// the container's policy with the name [`Signature::policy`].
     ///
     /// # Errors

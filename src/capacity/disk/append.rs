@@ -28,7 +28,8 @@ use crate::types::ExtentOffset;
 /// about this much of the extent, and its unsynced bytes.
 const PROGRESS_STEP: u64 = 16 * 1024 * 1024;
 
-type ChangeGuard = OwnedMutexGuard<()>;
+/// The held change lock of an extent.
+type ChangeLock = OwnedMutexGuard<()>;
 
 impl Store {
     /// Appends; see [`crate::capacity::Capacity::append`].
@@ -79,7 +80,7 @@ impl Store {
         extent: &Arc<Extent>,
         request: AppendRequest,
         prepared: Vec<Prepared>,
-        changing: ChangeGuard,
+        changing: ChangeLock,
         budget: OwnedSemaphorePermit,
     ) -> Result<Appended, Error> {
         extent.check_append(&request)?;
@@ -124,7 +125,7 @@ impl Store {
         extent: &Arc<Extent>,
         request: &AppendRequest,
         prepared: Vec<Prepared>,
-        changing: ChangeGuard,
+        changing: ChangeLock,
     ) -> Result<Appended, Error> {
         extent.check_append(request)?;
         let placed = place(prepared, extent.id, request.epoch, request.offset);
@@ -185,7 +186,7 @@ impl Store {
     pub(crate) async fn write_tail_owned(
         self: &Arc<Self>,
         extent: &Arc<Extent>,
-        changing: ChangeGuard,
+        changing: ChangeLock,
     ) -> Result<ExtentOffset, Error> {
         {
             let state = extent.state();
@@ -202,7 +203,7 @@ impl Store {
     pub(crate) async fn write_tail(
         &self,
         extent: &Arc<Extent>,
-        _changing: &ChangeGuard,
+        _changing: &ChangeLock,
     ) -> Result<ExtentOffset, Error> {
         self.health.check()?;
         let (write, end) = {

@@ -135,7 +135,7 @@ impl Catalog for SledCatalog {
         let freed = changes.iter().any(|change| matches!(change, Change::Dead { .. }));
         let kept = database.apply_batch(batch).and_then(|()| {
             // Durable before the caller punches holes. Otherwise, after a kill, a scrub could not
-            // tell frames with holes from damaged ones until the next audit.
+            // distinguish frames with holes from damaged ones until the next audit.
             if freed { database.flush().map(drop) } else { Ok(()) }
         });
         if let Err(error) = kept {

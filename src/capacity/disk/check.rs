@@ -87,7 +87,7 @@ pub enum Problem {
 pub struct CheckedExtent {
     /// The extent.
     pub extent: ExtentId,
-    /// What it is for.
+    /// Its kind.
     pub kind: ExtentKind,
     /// Whether it is sealed. The next start seals an open extent.
     pub sealed: bool,
@@ -116,7 +116,7 @@ pub struct CheckReport {
 /// Verifies one disk of a stopped store. Calls `progress` after each extent.
 ///
 /// # Errors
-/// [`OpenError`] if it is no data directory of a known format, or cannot be listed. Damage is in
+/// [`OpenError`] if it is not a data directory of a known format, or cannot be listed. Damage is in
 /// the report.
 pub async fn check_disk(
     disk: &Arc<dyn Disk>,

@@ -23,7 +23,7 @@ struct MarkedDead {
 }
 
 impl Store {
-    /// Marks frame ranges of one extent as dead and gives their pages back. Removes a sealed extent
+    /// Marks frame ranges of one extent as dead and releases their pages. Removes a sealed extent
     /// without live bytes.
     pub(crate) async fn free(
         &self,

@@ -1,6 +1,6 @@
 //! Recovery of one disk: replays the journal into the extents' files, then seals every extent that
-//! was open, because its writer has ended. All acknowledged bytes are in the file by then. Other
-//! bytes may be kept or cut off.
+//! was open, because its writer has ended. At that point all acknowledged bytes are in the file.
+//! Other bytes may be kept or cut off.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -301,7 +301,7 @@ impl Recovery<'_> {
                 self.end_open(open, known_end).await.map(Some)
             }
             (None, Some(slot)) if slot.sealed => {
-                // The slot has the length and the epoch. The header is written anew with the fields
+                // The slot has the length and the epoch. The header is rewritten with the fields
                 // that are known.
                 let header = self.unknown_header(id);
                 let written = file.write_sync(0, vec![header.encode()]).await;

@@ -32,7 +32,7 @@ const SLOT_AT: [u64; 2] = [1024, 2048];
 pub(crate) struct Header {
     /// The extent.
     pub(crate) extent: ExtentId,
-    /// What it is for.
+    /// Its kind.
     pub(crate) kind: ExtentKind,
     /// The epoch it was created at.
     pub(crate) created: Epoch,

@@ -28,7 +28,7 @@ use crate::types::ExtentOffset;
 pub(crate) struct Extent {
     /// Its id.
     pub(crate) id: ExtentId,
-    /// What it is for.
+    /// Its kind.
     pub(crate) kind: ExtentKind,
     /// The change lock: held while an extent is appended to, fenced, sealed, freed, compacted,
     /// moved or removed. Fair: in the order of the calls.

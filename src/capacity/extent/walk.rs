@@ -15,7 +15,7 @@ use crate::types::ExtentOffset;
 /// Bytes that a walk reads at a time. A full frame with its head fits.
 const WINDOW: u64 = 2 * 1024 * 1024;
 
-/// What was found at an offset.
+/// The content of the file at an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// An intact frame. The next one is expected at `end`.

@@ -200,7 +200,7 @@ pub(crate) fn encode_batch(
 /// A batch's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BatchHeader {
-    /// The batch's number; each batch has the number after that of the one before.
+    /// The batch's number; batches are numbered consecutively.
     pub(crate) lsn: Lsn,
     /// Bytes of records.
     pub(crate) body: u64,

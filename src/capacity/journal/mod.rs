@@ -3,7 +3,7 @@
 //!
 //! 1. `layout.rs`: superblock, batch, record;
 //! 2. `create.rs`: the journal of a new disk;
-//! 3. `writer.rs`: group commit; `writer/erase.rs`: erasure of what no replay needs;
+//! 3. `writer.rs`: group commit; `writer/erase.rs`: erasure of batches that no replay needs;
 //! 4. `replay.rs`: reading the batches at a restart.
 //!
 //! Invariants: one batch is in flight at a time, so a valid batch proves that all earlier ones were

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn assignments_are_told_in_words() {
+    fn assignments_are_described_in_words() {
         let mut assignment = json!({ "role": "reader", "kind": "user", "principal": "a\u{1b}" });
         assert_eq!(words(&assignment, "to"), "reader to user a\\u{1b}\n");
         assignment["container"] = json!("photos");

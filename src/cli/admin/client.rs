@@ -83,7 +83,7 @@ impl std::fmt::Debug for AdminClient {
 }
 
 impl AdminClient {
-    /// Reads the token and what is needed to connect.
+    /// Reads the token and the settings of the connection.
     ///
     /// # Errors
     /// [`ClientError::NoToken`]; [`ClientError::NoAnswer`] when the authority cannot be read.
@@ -156,8 +156,8 @@ impl AdminClient {
         let status = response.status();
         let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
         let bytes = body.map_err(|error| self.no_answer(&error))?.to_bytes();
-        let told: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-        let text = |name: &str| told["error"][name].as_str().map(str::to_owned);
+        let document: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let text = |name: &str| document["error"][name].as_str().map(str::to_owned);
         Err(ClientError::Refused {
             code: text("code").unwrap_or_else(|| status.as_u16().to_string()),
             message: text("message").unwrap_or_else(|| format!("the node answers {status}")),

@@ -34,7 +34,7 @@ impl fmt::Debug for AdminPlace {
 }
 
 impl AdminPlace {
-    /// Reads what is needed to connect.
+    /// Reads the settings of the connection.
     ///
     /// # Errors
     /// The authority's file cannot be read, or holds no certificate.

@@ -11,7 +11,7 @@ use crate::cli::serve::args::ServeArgs;
 const QUEUE_PORT: u16 = 10_001;
 const TABLE_PORT: u16 = 10_002;
 
-/// What is verified of a bearer token.
+/// How bearer tokens are verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum OauthLevel {
     /// Its audience and its time.

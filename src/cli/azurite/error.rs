@@ -5,7 +5,7 @@ use thiserror::Error;
 /// Why `blockyard azurite` does not start.
 #[derive(Debug, Error)]
 pub enum AzuriteError {
-    /// A host is no address.
+    /// A host is not an address.
     #[error("{flag} {host}: write an IP address or localhost; names are not looked up")]
     Host {
         /// The flag.

@@ -55,7 +55,7 @@ pub struct BenchArgs {
     pub s3: S3Args,
 }
 
-/// Where S3 is served, and who asks.
+/// The S3 endpoint and its credentials.
 #[derive(Args, Clone, Debug)]
 pub struct S3Args {
     /// Where s3:// leads; buckets are named in the path
@@ -86,7 +86,7 @@ pub struct S3Args {
     pub region: String,
 }
 
-/// What a workload does.
+/// A workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Load {
     /// Writes new blobs
@@ -144,7 +144,7 @@ impl FromStr for Length {
         let length = number.zip(milliseconds).and_then(|(n, unit)| n.checked_mul(unit));
         let length = length.filter(|length| *length > 0);
         let length = length.map(|length| Self(Duration::from_millis(length)));
-        length.ok_or_else(|| format!("`{text}` is no time: write 10s, 500ms, 2m or 1h"))
+        length.ok_or_else(|| format!("`{text}` is not a time: write 10s, 500ms, 2m or 1h"))
     }
 }
 

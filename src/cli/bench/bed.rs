@@ -1,4 +1,4 @@
-//! The container that is written to, and what is removed at the end.
+//! The container that is written to, and the removal at the end.
 
 use std::cell::Cell;
 use std::cell::RefCell;
@@ -37,7 +37,7 @@ const PAGE: u32 = 1_000;
 pub(super) struct Bed {
     pub(super) driver: Driver,
     pub(super) container: String,
-    /// What all names begin with.
+    /// The prefix of all names.
     prefix: String,
     is_s3: bool,
     /// Whether the user named the container.
@@ -48,7 +48,7 @@ pub(super) struct Bed {
     requests: Cell<u64>,
 }
 
-/// What was removed at the end.
+/// The numbers of removed items.
 #[derive(Debug, Serialize)]
 pub(super) struct Removed {
     /// The container.
@@ -102,7 +102,7 @@ impl Bed {
         pace
     }
 
-    /// Makes the container, unless it shall exist.
+    /// Creates the container, unless an existing one is used.
     ///
     /// # Errors
     /// [`FilesError`]: it exists, or cannot be made.
@@ -119,7 +119,7 @@ impl Bed {
             Err(error) if error.starts_with("404") => {
                 match client.call(&Call::CreateContainer { may_exist: false }).await {
                     Ok(_) => Ok(()),
-                    // Refused: it was not made. After 408 nobody knows.
+                    // Refused: it was not created. After 408 the outcome is unknown.
                     Err(error) if error.starts_with('4') && !error.starts_with("408") => {
                         Err(FilesError::Wrong(error))
                     }
@@ -132,10 +132,10 @@ impl Bed {
         made
     }
 
-    /// Removes the container of a creation that may have been carried out. Returns what to tell.
+    /// Removes the container of a creation that may have been carried out. Returns a message.
     async fn doubtful(&self, why: &str) -> String {
         if self.is_named && !self.is_s3 {
-            // Somebody else may have made it, with blobs that a deletion would take along.
+            // Another user may have created it, with blobs that a deletion would remove too.
             let name = &self.container;
             return format!(
                 "{why}; `{name}` may have been made: `blockyard rm --recursive --container` removes it"
@@ -163,7 +163,7 @@ impl Bed {
         }
     }
 
-    /// What is left, for people.
+    /// The message about items that are left.
     pub(super) fn left(&self, why: &str) -> String {
         let Self { container, prefix, .. } = self;
         match self.existing {
@@ -228,7 +228,7 @@ impl Bed {
         }
     }
 
-    /// Makes calls on some connections. What is gone already is no failure.
+    /// Makes calls on some connections. A missing blob is not a failure.
     async fn each(&self, calls: RefCell<VecDeque<Call>>) -> Result<(), String> {
         let one = |_| async {
             let mut client = self.driver.client();
@@ -253,7 +253,7 @@ impl Bed {
         }
     }
 
-    /// Gives a server time to forget what was deleted, more each time.
+    /// Gives a server time to finish deletions, more each time.
     async fn rest(&self, times: u32) {
         if times > 0 {
             self.driver.way.env.clock.sleep(REST * times).await;
@@ -265,7 +265,7 @@ impl Bed {
     }
 }
 
-/// Tells a list that goes on from one that does not get shorter.
+/// Detects a list that does not get shorter.
 #[derive(Debug, Default)]
 struct Listed {
     first: String,
@@ -286,7 +286,7 @@ impl Listed {
     }
 }
 
-/// A name that nobody else has drawn.
+/// A random name.
 fn drawn(env: &Env) -> String {
     format!("{:08x}", env.rand.below(1 << 32))
 }

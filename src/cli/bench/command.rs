@@ -19,12 +19,12 @@ use super::plan::Step;
 use super::report;
 use super::report::Figures;
 
-/// How long running operations may take once the command was told to end.
+/// How long running operations may take after a signal.
 const GRACE: Duration = Duration::from_secs(10);
 /// How often the progress is shown.
 const BEAT: Duration = Duration::from_millis(250);
 
-/// What became of the workloads.
+/// The outcome of the workloads.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outcome {
     ops: u64,
@@ -47,7 +47,7 @@ pub(in crate::cli) async fn bench(args: &BenchArgs) -> Result<i32, CliError> {
     }
     let ran = {
         let running = std::pin::pin!(run(&bed, &steps, style));
-        until_told(running, &mut signals, &bed).await
+        until_signal(running, &mut signals, &bed).await
     };
     // A second signal ends the program although something is left.
     let removed = tokio::select! {
@@ -73,7 +73,7 @@ pub(in crate::cli) async fn bench(args: &BenchArgs) -> Result<i32, CliError> {
 }
 
 /// Waits for the workloads. After a signal they begin nothing more.
-async fn until_told<F: Future<Output = Result<Outcome, CliError>> + Unpin>(
+async fn until_signal<F: Future<Output = Result<Outcome, CliError>> + Unpin>(
     mut running: F,
     signals: &mut Signals,
     bed: &Bed,

@@ -35,7 +35,7 @@ pub(super) struct Figures {
     /// Bytes of bodies written and read.
     pub(super) bytes: u64,
     pub(super) mib_per_second: f64,
-    /// Whether it was told to end.
+    /// Whether a signal ended it early.
     pub(super) interrupted: bool,
 }
 
@@ -104,7 +104,7 @@ pub(super) fn head(style: Style) -> String {
     }
 }
 
-/// What was removed: only for programs, since people hear of what is left.
+/// The numbers of removed items. Only for programs: people see a message about items that are left.
 pub(super) fn removed(style: Style, removed: &Removed) -> String {
     match style {
         Style::Json => output::json_line(removed),
@@ -159,8 +159,8 @@ mod tests {
         assert!(plain.ends_with("\t1\t503 Service Unavailable (ServerBusy)\n"), "{plain}");
         let mut hostile = figures();
         hostile.achieved.failures = [("500 \u{1b}[2J\u{9b}".to_owned(), 1)].into();
-        let told = [Style::Json, Style::Terminal, Style::Plain].map(|style| hostile.shown(style));
-        assert!(told.iter().all(|told| !told.contains(['\u{1b}', '\u{9b}'])), "{told:?}");
+        let all = [Style::Json, Style::Terminal, Style::Plain].map(|style| hostile.shown(style));
+        assert!(all.iter().all(|all| !all.contains(['\u{1b}', '\u{9b}'])), "{all:?}");
         let shown = figures().shown(Style::Terminal);
         let lines: Vec<&str> = shown.lines().collect();
         let columns = row(Style::Terminal, &COLUMNS.map(str::to_owned));

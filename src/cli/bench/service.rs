@@ -1,4 +1,4 @@
-//! The service that is measured, and who asks.
+//! The measured service, and the credentials.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub(super) struct Service {
 }
 
 impl Service {
-    /// What the arguments say.
+    /// Reads the arguments.
     ///
     /// # Errors
     /// [`FilesError`].
@@ -69,7 +69,7 @@ impl Service {
             Credential::Nothing => Dialect::Signed(None),
         };
         Ok(Self {
-            way: way(&args.login, (endpoint.tls, endpoint.host, endpoint.port))?,
+            way: way(&args.login, endpoint.tls, endpoint.host, endpoint.port)?,
             authority: endpoint.authority,
             root: endpoint.base,
             dialect,
@@ -79,13 +79,13 @@ impl Service {
 
     fn s3(args: &BenchArgs, bucket: &str) -> Result<Self, FilesError> {
         let bucket = bucket.strip_suffix('/').unwrap_or(bucket);
-        // What S3 permits beyond that is not worth a rule of its own here.
+        // Names that only S3 permits are not worth a rule of their own here.
         if !bucket.is_empty() && ContainerName::new(bucket).is_err() {
             return Err(FilesError::Container(bucket.to_owned()));
         }
         let url = Url::parse(&args.s3.s3_endpoint)?;
         Ok(Self {
-            way: way(&args.login, (url.tls, url.host, url.port))?,
+            way: way(&args.login, url.tls, url.host, url.port)?,
             authority: url.authority,
             root: url.path,
             dialect: Dialect::S3(signer(&args.s3, &args.login)?),
@@ -94,14 +94,14 @@ impl Service {
     }
 }
 
-fn way(login: &LoginArgs, (tls, host, port): (bool, String, u16)) -> Result<Way, FilesError> {
+fn way(login: &LoginArgs, tls: bool, host: String, port: u16) -> Result<Way, FilesError> {
     let clock = Arc::new(OsClock::new());
     let env = Env { clock, rand: Arc::new(OsRand), tasks: Tasks::new() };
     let connector = || trust::connector(login.ca.as_deref()).map_err(FilesError::Authority);
     Ok(Way { env, host, port, tls: if tls { Some(connector()?) } else { None } })
 }
 
-/// The access key, or the account in its place.
+/// The access key, or the account if there is none.
 fn signer(args: &S3Args, login: &LoginArgs) -> Result<SigV4, FilesError> {
     // A session token belongs to an access key: it is not sent with another one.
     let own = args.access_key.is_some() && args.secret_key.is_some();

@@ -85,7 +85,7 @@ impl Service {
         self.call(&self.of_blob(Method::HEAD, at)).await
     }
 
-    /// The facts of a blob; `None` if there is none, or if the sender may not read them.
+    /// The facts of a blob; `None` if it does not exist, or if the sender may not read them.
     pub(super) async fn find(&self, at: &Remote) -> Result<Option<ListedBlob>, CallError> {
         match self.properties(at).await {
             Ok(answer) => Ok(Some(facts(&at.name, &answer))),
@@ -253,7 +253,7 @@ impl Service {
     }
 }
 
-/// The source of a copy, as its server is asked for it.
+/// The source of a copy, as it is requested from its server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Source<'a> {
     /// The URL, with a signature.
@@ -279,7 +279,7 @@ fn page<'a>(ask: Ask<'a>, marker: Option<&str>) -> Ask<'a> {
     }
 }
 
-/// An answer that is no list.
+/// An answer that is not a list.
 fn unreadable(url: &str) -> CallError {
     let message = "the answer is no list: is this the URL of a blob service?".to_owned();
     CallError { what: format!("GET {url}"), status: None, code: String::new(), message }

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn copied_blocks_are_told_by_source_and_state() {
+    fn copied_blocks_are_identified_by_source_and_state() {
         let of = |url, etag| copied_block_id(Piece { start: 8, len: 4 }, url, etag);
         let id = of("http://h/c/b", "0x8D");
         assert_eq!(of("http://h/c/b?sig=1", "\"0x8D\""), id);

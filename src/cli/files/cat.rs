@@ -151,7 +151,7 @@ pub(super) async fn print_blob(
     }
 }
 
-/// Prints a file, or a range of it. What a pipe has is printed when it comes.
+/// Prints a file, or a range of it. The bytes of a pipe are printed when they arrive.
 ///
 /// # Errors
 /// [`FilesError::Disk`]; [`FilesError::Usage`] for a folder, or a range of a pipe.

@@ -73,7 +73,7 @@ pub(in crate::cli) struct Login {
 }
 
 impl Login {
-    /// What the arguments say.
+    /// Reads the arguments.
     ///
     /// # Errors
     /// [`FilesError`].
@@ -176,7 +176,7 @@ impl Login {
     }
 
     /// The endpoint in a URL, and what of its path is behind the account. A key signs only requests
-    /// to the host of the endpoint: another host could send what it gets to the right one.
+    /// to the host of the endpoint: another host could forward the request to the right one.
     ///
     /// # Errors
     /// [`FilesError::Url`]: no account, or a URL of another host without a signature.
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn endpoints_are_told_by_flags_and_connection_strings() {
+    fn endpoints_are_taken_from_flags_and_connection_strings() {
         let own = format!("mine:{KEY}");
         let own = Some(own.as_str());
         let key = format!("AccountName=mine;AccountKey={KEY}");

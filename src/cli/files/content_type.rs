@@ -1,6 +1,6 @@
-//! The Content-Type of a file, told from the end of its name.
+//! The Content-Type of a file, derived from its file name extension.
 
-/// What is not known.
+/// The type of files with an unknown extension.
 const OTHER: &str = "application/octet-stream";
 
 /// Ends of names and their types. Source: the registry of media types.
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_are_told_from_the_end_of_names() {
+    fn types_are_derived_from_the_end_of_names() {
         for (name, kind) in [
             ("a.html", "text/html"),
             ("a.tar.GZ", "application/gzip"),

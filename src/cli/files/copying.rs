@@ -1,4 +1,4 @@
-//! What all copies of a command share.
+//! The state that all copies of a command share.
 
 use std::io;
 use std::path::Path;
@@ -18,11 +18,11 @@ pub(super) struct Options {
     pub(super) parallel: usize,
     /// Bytes of a block.
     pub(super) block_size: u64,
-    /// Whether to copy what is equal at the target.
+    /// Whether to copy files and blobs that are equal at the target.
     pub(super) force: bool,
     /// Whether to hold downloads against their Content-MD5.
     pub(super) verify: bool,
-    /// The Content-Type of uploads; none to tell it from the name.
+    /// The Content-Type of uploads; `None` to derive it from the name.
     pub(super) content_type: Option<String>,
 }
 

@@ -58,14 +58,14 @@ pub struct CpArgs {
     /// next block
     #[arg(long, value_name = "SIZE", default_value_t = Size::new(BLOCK_SIZE))]
     pub block_size: Size,
-    /// Copy also what is equal at the target: same size and Content-MD5; without a Content-MD5,
-    /// same size and a target that was changed after the source
+    /// Copy also files and blobs that are equal at the target: same size and Content-MD5; without a
+    /// Content-MD5, same size and a target that was changed after the source
     #[arg(long, short)]
     pub force: bool,
     /// Create the container of DST if it does not exist
     #[arg(long)]
     pub make_container: bool,
-    /// The Content-Type of uploads [default: told from the end of the name]
+    /// The Content-Type of uploads [default: from the file name extension]
     #[arg(long, value_name = "TYPE")]
     pub content_type: Option<String>,
     /// Keep downloads whose bytes are not those of the blob's Content-MD5
@@ -188,8 +188,8 @@ fn summary(copying: &Copying, seconds: f64) -> Summary {
 }
 
 fn report(summary: &Summary, json: bool) -> Result<(), FilesError> {
-    let told = if json { print(&json_line(summary)) } else { warn(&summary.line()) };
-    told.map_err(|error| FilesError::Wrong(error.to_string()))?;
+    let printed = if json { print(&json_line(summary)) } else { warn(&summary.line()) };
+    printed.map_err(|error| FilesError::Wrong(error.to_string()))?;
     if summary.failed == 0 {
         return Ok(());
     }

@@ -132,7 +132,8 @@ impl Copying {
         let (part, done) = self.on_disk(path, move || begin(&held, &place, &header)).await?;
         let begun = Begun { note: Arc::clone(note), part: Arc::new(part) };
         let (begun, done) = (&begun, &done);
-        // The size of the blob is what the server says. It must not say what memory is needed.
+        // The size of the blob is the one that the server reports. It must not say what memory is
+        // needed.
         stream::iter(blocks::pieces(blob.size, self.options.block_size))
             .map(|piece| {
                 let noted = done.get(&piece.start).filter(|(found, _)| *found == piece);
@@ -154,7 +155,7 @@ impl Copying {
         let Begun { note, part } = begun.clone();
         self.on_disk(path, move || {
             part.finish(len, &target)?;
-            // Who takes the lock from now on finds the whole file.
+            // A command that takes the lock from now on finds the whole file.
             note.remove()
         })
         .await
@@ -226,7 +227,7 @@ fn make_room(target: &Path, inside: Option<&Path>) -> io::Result<()> {
     user_files::make_user_folder(parent)
 }
 
-/// What an earlier run has left of the same blob. What it has left of another is removed.
+/// The pieces of the same blob that an earlier run has left. Pieces of another blob are removed.
 fn begin(note: &UserNote, part: &Path, header: &Header) -> io::Result<(UserPart, Noted)> {
     let done = note.text()?.and_then(|text| note::read(&text, header));
     if let Some(done) = done
@@ -239,13 +240,14 @@ fn begin(note: &UserNote, part: &Path, header: &Header) -> io::Result<(UserPart,
     Ok((part, Noted::new()))
 }
 
-/// The note is the last: who makes a new one may begin.
+/// The note is removed last: a command that makes a new one may begin.
 fn remove(files: &Unfinished, note: &UserNote) -> io::Result<()> {
     user_files::remove_user_file(&files.part)?;
     note.remove()
 }
 
-/// Removes what a killed run has left of a file that is whole, unless another writes it again.
+/// Removes the files that a killed run has left of a complete download, unless another command
+/// writes it again.
 fn clear(files: &Unfinished) -> io::Result<()> {
     if user_files::user_file_itself(&files.note)?.is_none() {
         return Ok(());

@@ -20,7 +20,7 @@ const PATH: AsciiSet =
 /// source.
 const SOURCE_LIFE: Duration = Duration::from_secs(24 * 3_600);
 
-/// What permits requests.
+/// The credential of requests.
 #[derive(Clone)]
 pub(in crate::cli) enum Credential {
     /// A key of the account.
@@ -52,11 +52,11 @@ pub(in crate::cli) struct Endpoint {
     pub(in crate::cli) port: u16,
     /// Host and port as the URL has them.
     pub(in crate::cli) authority: String,
-    /// What paths begin with: empty, or `/ACCOUNT` with other segments before it.
+    /// The prefix of paths: empty, or `/ACCOUNT` with other segments before it.
     pub(in crate::cli) base: String,
     /// The account.
     pub(in crate::cli) account: String,
-    /// What permits requests.
+    /// The credential of requests.
     pub(in crate::cli) credential: Credential,
 }
 

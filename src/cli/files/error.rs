@@ -17,18 +17,18 @@ pub enum FilesError {
     #[error("{0}")]
     Account(#[from] AccountError),
     /// Not a URL of a blob service.
-    #[error("{text} is no URL of an account, container or blob: {why}")]
+    #[error("{text} is not the URL of an account, container or blob: {why}")]
     Url {
         /// As given, without its query.
         text: String,
-        /// What is wrong.
+        /// A description of the problem.
         why: &'static str,
     },
     /// A scheme that is not known.
     #[error("{0}:// is not known; give http://, https:// or by://, and ./ before a local path")]
     Scheme(String),
     /// Not the name of a container.
-    #[error("`{0}` is no container: 3 to 63 lower-case letters, digits and hyphens")]
+    #[error("`{0}` is not a container: 3 to 63 lower-case letters, digits and hyphens")]
     Container(String),
     /// A connection string that lacks something.
     #[error("the connection string {0}")]
@@ -75,7 +75,7 @@ pub enum FilesError {
 }
 
 impl FilesError {
-    /// Whether the command was wrong, rather than what it met.
+    /// Whether the command itself was wrong.
     #[must_use]
     pub fn is_of_usage(&self) -> bool {
         match self {
@@ -104,23 +104,23 @@ pub(super) fn path_shown(path: &Path) -> String {
 /// A request that was refused or not answered.
 #[derive(Clone, Debug)]
 pub struct CallError {
-    /// What was requested.
+    /// The requested operation.
     pub(super) what: String,
     /// The status of the answer; none without an answer.
     pub(super) status: Option<u16>,
     /// The code of the answer, or empty.
     pub(super) code: String,
-    /// What the server says, or why there is no answer.
+    /// The message of the server, or why there is no answer.
     pub(super) message: String,
 }
 
 impl CallError {
-    /// Whether what was requested does not exist.
+    /// Whether the requested resource does not exist.
     pub(super) fn is_missing(&self) -> bool {
         self.status == Some(404)
     }
 
-    /// Whether the sender may not do it, though it is known who sends.
+    /// Whether the sender is authenticated but not permitted to do it.
     pub(super) fn is_not_permitted(&self) -> bool {
         self.status == Some(403) && self.code != "AuthenticationFailed"
     }
@@ -132,7 +132,7 @@ impl CallError {
         self.status == Some(409) && codes.contains(&self.code.as_str())
     }
 
-    /// What the user can do.
+    /// Advice to the user.
     fn advice(&self) -> &'static str {
         match (self.code.as_str(), self.status) {
             ("AuthenticationFailed" | "InvalidAuthenticationInfo", _) | (_, Some(401)) => {

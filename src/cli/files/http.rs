@@ -63,7 +63,7 @@ pub(super) struct Http {
 }
 
 impl Http {
-    /// Trusts what the machine trusts, and the authorities in a PEM file.
+    /// Trusts the authorities of the machine, and those in a PEM file.
     ///
     /// # Errors
     /// The file cannot be read, or holds no certificate.

@@ -29,7 +29,8 @@ impl Listing {
     /// The next entry; none at the end.
     ///
     /// # Errors
-    /// [`FilesError::Call`]; [`FilesError::Wrong`] if the server sends what was not asked for.
+    /// [`FilesError::Call`]; [`FilesError::Wrong`] if the server sends entries that were not
+    /// requested.
     pub(super) async fn next(&mut self, service: &Service) -> Result<Option<Listed>, FilesError> {
         loop {
             if let Some(entry) = self.waiting.pop_front() {
@@ -46,7 +47,7 @@ impl Listing {
             let Some(marker) = self.next.take() else { return Ok(None) };
             let (prefix, marker) = (self.prefix.as_str(), marker.as_deref());
             let page = service.list_blobs(&self.at, prefix, self.one_level, marker).await?;
-            // A server that answers with the same marker would be asked for ever.
+            // A server that answers with the same marker would be asked forever.
             if marker.is_some() && page.next.as_deref() == marker {
                 return Err(FilesError::Wrong("the server's list does not go on".to_owned()));
             }
@@ -78,7 +79,7 @@ impl Listing {
     }
 }
 
-/// Blobs of a list that are passed over to find one. Then it is asked for by its name.
+/// Blobs of a list that are passed over to find one. Then it is requested by its name.
 const PASSED_MAX: usize = 10_000;
 
 /// Looks names up in a list, in the order of the list: by UTF-16 code units, as the service sorts.
@@ -95,8 +96,8 @@ impl Lookup {
         Self { list, ahead: None, has_begun: false }
     }
 
-    /// The blob with this name. Names must be asked for in order; one that comes too late is not
-    /// found, which costs a copy and no more. Who may not list finds nothing.
+    /// The blob with this name. Names must be requested in order. One that comes too late is not
+    /// found, which only costs a copy. Without permission to list, nothing is found.
     ///
     /// # Errors
     /// As [`Listing::next`].

@@ -20,7 +20,7 @@ pub(super) struct Local {
 }
 
 impl Local {
-    /// What a path leads to. A link that leads nowhere is found itself.
+    /// The target of a path. For a link without a target, the link itself.
     ///
     /// # Errors
     /// The system's; `NotFound` if nothing is there.
@@ -31,7 +31,7 @@ impl Local {
         }
     }
 
-    /// What has the path: a symbolic link is not followed.
+    /// The entry at the path: a symbolic link is not followed.
     ///
     /// # Errors
     /// The system's; `NotFound` if nothing is there.
@@ -60,7 +60,7 @@ impl Local {
     }
 }
 
-/// What cannot be read in a folder.
+/// An entry of a folder that cannot be read.
 #[derive(Debug)]
 pub(super) struct Unreadable {
     path: PathBuf,
@@ -73,12 +73,12 @@ impl fmt::Display for Unreadable {
     }
 }
 
-/// The entries of a folder in the order in which the service lists names: one level, or all that is
-/// no folder below it. Symbolic links are not followed. Its calls block.
+/// The entries of a folder in the order in which the service lists names: one level, or all entries
+/// except folders below it. Symbolic links are not followed. Its calls block.
 #[derive(Debug)]
 pub(super) struct Entries {
     recursive: bool,
-    /// What is left of each folder that the walk is in, the next entry last.
+    /// The remaining entries of each folder that the walk is in, the next entry last.
     open: Vec<Vec<Result<Local, Unreadable>>>,
 }
 

@@ -42,8 +42,8 @@ pub(super) fn removable(path: &Path, recursive: bool) -> io::Result<Result<PathB
 }
 
 /// Removes a file, or a folder with all that is in it, unless only names are wanted. Returns the
-/// names of what is gone, the folder's last, and whether all is. If something cannot be read,
-/// nothing is removed.
+/// names of the removed entries, the folder last, and whether all were removed. If something cannot
+/// be read, nothing is removed.
 pub(super) fn remove(
     path: &Path,
     recursive: bool,

@@ -78,7 +78,7 @@ pub(in crate::cli) async fn ls(args: &LsArgs) -> Result<(), FilesError> {
         Named::Remote(place) => blobs(&service, &place, args.recursive, style, &mut lines).await,
         Named::Local(path) => files(&service, &path, args.recursive, style, &mut lines).await,
     };
-    // What was found before an error is shown too.
+    // Entries that were found before an error are shown too.
     lines.flush()?;
     listed
 }
@@ -102,7 +102,7 @@ async fn containers(
     }
 }
 
-/// What is below a folder, or the blob of that name.
+/// Lists the blobs below a folder, or the blob of that name.
 async fn blobs(
     service: &Service,
     place: &Remote,
@@ -128,7 +128,7 @@ async fn blobs(
     Ok(())
 }
 
-/// What is in a folder, or the file of that name.
+/// Lists the files in a folder, or the file of that name.
 async fn files(
     service: &Service,
     path: &Path,

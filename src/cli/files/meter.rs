@@ -1,4 +1,4 @@
-//! What a copy has done so far: counted, and shown on a terminal.
+//! The progress of a copy: counted, and shown on a terminal.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -23,7 +23,7 @@ pub(super) struct Meter {
     reused: AtomicU64,
 }
 
-/// What a copy has done, for programs.
+/// The result of a copy, for programs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Summary {
     /// Files and blobs that were copied.
@@ -88,7 +88,7 @@ impl Meter {
         self.bar.inc(bytes);
     }
 
-    /// A file of so many bytes ended.
+    /// A file of `bytes` bytes ended.
     pub(super) fn ended(&self, outcome: Outcome, bytes: u64) {
         match outcome {
             Outcome::Copied => self.files.fetch_add(1, Relaxed),
@@ -109,7 +109,7 @@ impl Meter {
 
     /// Prints a line to standard error, above the bar if there is one.
     pub(super) fn note(&self, line: &str) {
-        // Without standard error nobody can be told.
+        // If standard error is closed, the line is lost.
         self.bar.suspend(|| drop(warn(line)));
     }
 
@@ -118,7 +118,7 @@ impl Meter {
         self.bar.set_message(format!("{} files", files + skipped));
     }
 
-    /// What was done. Removes the bar.
+    /// Removes the bar and returns the result.
     pub(super) fn end(&self, seconds: f64) -> Summary {
         self.bar.finish_and_clear();
         Summary {

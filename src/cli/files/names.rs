@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::types::Md5;
 
-/// What the names of unfinished downloads begin with.
+/// The prefix of the names of unfinished downloads.
 const UNFINISHED: &str = ".blockyard-";
 /// Bytes of a name in a folder that common file systems take.
 const SEGMENT_BYTES_MAX: usize = 255;

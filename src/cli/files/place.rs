@@ -1,5 +1,5 @@
-//! What the arguments of commands name: standard input or output, a local path, or something of a
-//! blob service.
+//! The places that arguments of commands name: standard input or output, a local path, or a URL of
+//! a blob service.
 
 use std::ffi::OsStr;
 use std::ffi::OsString;
@@ -19,7 +19,7 @@ use super::url::plain;
 /// The short form.
 const SHORT: &str = "by://";
 
-/// What an argument names.
+/// The place that an argument names.
 #[derive(Clone, Debug)]
 pub(in crate::cli) enum Place {
     /// `-`.
@@ -40,7 +40,7 @@ pub(in crate::cli) struct Remote {
     pub(in crate::cli) name: String,
 }
 
-/// What has a name.
+/// A named place.
 #[derive(Clone, Debug)]
 pub(in crate::cli) enum Named {
     /// An account, container, blob or the beginning of names.
@@ -55,7 +55,7 @@ impl Place {
     /// # Errors
     /// [`FilesError`].
     pub(in crate::cli) fn parse(text: &OsStr, login: &Login) -> Result<Self, FilesError> {
-        // URLs are text. What is no text is a path.
+        // URLs are text. An argument that is not text is a path.
         let Some(words) = text.to_str() else { return Ok(Self::Local(text.into())) };
         if words == "-" {
             return Ok(Self::Standard);
@@ -118,8 +118,8 @@ fn scheme(text: &str) -> Option<&str> {
     (first && scheme.chars().all(plain)).then_some(scheme)
 }
 
-/// Whether a text begins as a URL, though it is none. What follows may be a signature, which no
-/// message about a path must show.
+/// Whether a text begins like a URL, although it is not one. The rest may contain a signature,
+/// which no message about a path must show.
 fn is_meant_as_url(text: &str) -> bool {
     let scheme = text.split(':').next().unwrap_or_default();
     let known = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
@@ -194,7 +194,7 @@ impl Remote {
         Self { name, ..self.clone() }
     }
 
-    /// What names of blobs in this folder begin with: empty, or ending in a slash.
+    /// The prefix of the names of blobs in this folder: empty, or ending in a slash.
     pub(in crate::cli) fn prefix(&self) -> String {
         match self.name.as_str() {
             "" => String::new(),

@@ -1,4 +1,4 @@
-//! From the arguments of `blockyard cp` to what is to be copied where.
+//! Plans the copies from the arguments of `blockyard cp`.
 
 use std::collections::HashSet;
 use std::collections::VecDeque;
@@ -36,7 +36,7 @@ pub(super) struct Manner {
     pub(super) several: bool,
 }
 
-/// What is to be done for a source.
+/// Plans the work for a source.
 ///
 /// # Errors
 /// [`FilesError`].
@@ -152,7 +152,7 @@ async fn of_path(
     Ok(Work::Files(Box::new(Files { walk: Some(walk), ready, folder: path, target, lookup })))
 }
 
-/// A folder of blobs with what is in it, or the blob of that name.
+/// A folder of blobs with its content, or the blob of that name.
 async fn of_remote(
     copying: &Copying,
     source: &Remote,

@@ -60,7 +60,7 @@ pub struct RmArgs {
     pub connect: ConnectArgs,
 }
 
-/// What is to be deleted.
+/// A target to delete.
 #[derive(Debug)]
 enum Target {
     Blob(Remote),
@@ -102,7 +102,7 @@ pub(in crate::cli) async fn rm(args: &RmArgs) -> Result<(), FilesError> {
                     true => Ok(()),
                     false => service.delete_container(container).await,
                 };
-                told(args, &counts, &container.url(), deleted.map_err(|error| advised(&error)));
+                report(args, &counts, &container.url(), deleted.map_err(|error| advised(&error)));
             }
             Target::Local(path) => delete_local(&service, args, &counts, path).await,
         }
@@ -119,7 +119,7 @@ pub(in crate::cli) async fn rm(args: &RmArgs) -> Result<(), FilesError> {
     }
 }
 
-/// What a place means, unless it may mean more than the user knows.
+/// The target of a place, unless it may be more than the user intends.
 fn target(place: Remote, args: &RmArgs) -> Result<Target, FilesError> {
     place.container()?;
     let url = place.url();
@@ -129,18 +129,18 @@ fn target(place: Remote, args: &RmArgs) -> Result<Target, FilesError> {
         (true, false) => {
             refused("is a container: --recursive --container deletes it with all blobs")
         }
-        (false, true) => refused("is no container; leave out --container to delete blobs"),
+        (false, true) => refused("is not a container; leave out --container to delete blobs"),
         (false, false) if args.recursive => Ok(Target::Folder(place)),
         (false, false) if place.name.ends_with('/') => refused("is a folder: give --recursive"),
         (false, false) => Ok(Target::Blob(place)),
     }
 }
 
-/// What a local path means, unless it may mean more than the user knows.
+/// The target of a local path, unless it may be more than the user intends.
 async fn local_target(service: &Service, path: &Path, args: &RmArgs) -> Result<Target, FilesError> {
     let refused = |why: &str| Err(FilesError::Usage(format!("{}: {why}", path_shown(path))));
     if args.container {
-        return refused("is no container; leave out --container to delete files");
+        return refused("is not a container; leave out --container to delete files");
     }
     let (given, recursive) = (path.to_owned(), args.recursive);
     match service.on_disk(path, move || removable(&given, recursive)).await? {
@@ -155,17 +155,17 @@ async fn delete_local(service: &Service, args: &RmArgs, counts: &Counts, path: &
     let removing = move || Ok(remove(&root, recursive, dry_run));
     let removed = match service.on_disk(path, removing).await {
         Ok((names, removed)) => {
-            names.iter().for_each(|name| told(args, counts, name, Ok(())));
+            names.iter().for_each(|name| report(args, counts, name, Ok(())));
             removed.map_err(|error| FilesError::Disk { path: path.to_owned(), error })
         }
         Err(error) => Err(error),
     };
     if let Err(error) = removed {
-        told(args, counts, &path.to_string_lossy(), Err(error.to_string()));
+        report(args, counts, &path.to_string_lossy(), Err(error.to_string()));
     }
 }
 
-/// Deletes what is in a folder. Nothing in it is no folder: its name may be mistyped.
+/// Deletes the content of a folder. A folder without content is refused: its name may be mistyped.
 async fn delete_folder(
     service: &Service,
     args: &RmArgs,
@@ -207,7 +207,7 @@ async fn delete(service: &Service, args: &RmArgs, counts: &Counts, blob: &Remote
         true => service.properties(blob).await.map(drop),
         false => service.delete_blob(blob, args.snapshots).await,
     };
-    told(args, counts, &blob.url(), deleted.map_err(|error| advised(&error)));
+    report(args, counts, &blob.url(), deleted.map_err(|error| advised(&error)));
 }
 
 /// A refusal, with what can be done.
@@ -219,8 +219,8 @@ fn advised(error: &CallError) -> String {
     format!("{error}{advice}")
 }
 
-/// Counts and tells a deletion, or why there was none.
-fn told(args: &RmArgs, counts: &Counts, name: &str, deleted: Result<(), String>) {
+/// Counts and prints a deletion, or why it failed.
+fn report(args: &RmArgs, counts: &Counts, name: &str, deleted: Result<(), String>) {
     match deleted {
         Ok(()) => {
             counts.deleted.fetch_add(1, Relaxed);

@@ -49,7 +49,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_secs(90);
 /// The rate below which a request is given up, bytes per second.
 const RATE_MIN: u64 = 16 << 10;
-/// The longest answer that is no content of a blob, bytes.
+/// The longest answer without the content of a blob, bytes.
 const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 /// The longest refusal of a request for a piece of a blob, bytes.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
@@ -101,14 +101,14 @@ impl<'a> Ask<'a> {
         Self { body, ..self }
     }
 
-    /// The same, answered with so many bytes of a blob.
+    /// The same, answered with `len` bytes of a blob.
     pub(super) fn answered_by(self, len: u64) -> Self {
         // A refusal is longer than a short piece.
         let max = usize::try_from(len).unwrap_or(usize::MAX).saturating_add(REFUSAL_BYTES_MAX);
         Self { answer_max: max, expected: len, ..self }
     }
 
-    /// The same, for which the server has to fetch so many bytes.
+    /// The same, for which the server has to fetch `bytes` bytes.
     pub(super) fn fetching(self, bytes: u64) -> Self {
         Self { expected: bytes, ..self }
     }
@@ -119,7 +119,7 @@ impl<'a> Ask<'a> {
         PATIENCE + Duration::from_secs(bytes / RATE_MIN)
     }
 
-    /// What it is, for messages.
+    /// Its description, for messages.
     fn what(&self) -> String {
         let url = self.to.url(self.container, self.blob);
         let comp = self.query.iter().find(|(name, _)| *name == "comp");
@@ -260,12 +260,12 @@ fn escaped(text: &str) -> String {
 }
 
 fn refused(ask: &Ask<'_>, answer: &Answer) -> CallError {
-    let told = answers::refusal(&answer.body).unwrap_or_default();
+    let refused = answers::refusal(&answer.body).unwrap_or_default();
     let code = match answer.header("x-ms-error-code") {
-        "" => shown(&told.code),
+        "" => shown(&refused.code),
         code => shown(code),
     };
-    let (status, message) = (Some(answer.status.as_u16()), shown(&told.message));
+    let (status, message) = (Some(answer.status.as_u16()), shown(&refused.message));
     CallError { what: ask.what(), status, code, message }
 }
 
@@ -284,8 +284,8 @@ fn retry_after(answer: &Answer) -> Option<Duration> {
     answer.header(RETRY_AFTER.as_str()).parse().ok().map(Duration::from_secs)
 }
 
-/// The pause after so many tries. Clients that failed together do not come back together: a random
-/// part, of 0 to 999 thousandths of half the pause, is taken off.
+/// The pause after `tries` tries. A random part, of 0 to 999 thousandths of half the pause, is
+/// subtracted, so that clients that failed together do not retry together.
 fn pause(tries: u32, asked: Option<Duration>, random: u64) -> Duration {
     let doubled = PAUSE * 2_u32.pow(tries.min(10));
     let whole = doubled.max(asked.unwrap_or_default()).min(PAUSE_MAX);

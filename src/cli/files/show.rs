@@ -62,7 +62,7 @@ pub(super) fn folder(style: Style, name: &str, below: &str) -> String {
     }
 }
 
-/// The line of a blob. People see what is behind `below` of its name.
+/// The line of a blob. People see the part of its name behind `below`.
 pub(super) fn blob(style: Style, blob: &ListedBlob, below: &str) -> String {
     match style {
         Style::Json => json_line(&object(blob)),
@@ -80,7 +80,7 @@ pub(super) fn local(style: Style, found: &Local, below: &str) -> String {
     }
 }
 
-/// The line for people of what has a size.
+/// The line for people about an entry with a size.
 fn sized(style: Style, name: &str, size: u64, modified: Option<Timestamp>, below: &str) -> String {
     let name = shown(name.strip_prefix(below).unwrap_or(name));
     if style == Style::Terminal {

@@ -22,7 +22,7 @@ use super::meter::Outcome;
 use super::place::Remote;
 use super::same;
 
-/// The first pause before a running copy is looked at again. It doubles each time.
+/// The first pause before a running copy is polled again. It doubles each time.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(5);

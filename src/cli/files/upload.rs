@@ -1,8 +1,9 @@
 //! A file, or standard input, becomes a block blob.
 //!
-//! What fits into one block is one request. More is staged as blocks and committed at the end, so
-//! the blob is replaced in one step. An upload that was killed leaves staged blocks; the next run
-//! takes those over whose id says that they have the same bytes at the same place.
+//! Content that fits into one block is sent in one request. Longer content is staged as blocks and
+//! committed at the end, so the blob is replaced in one step. An upload that was killed leaves
+//! staged blocks. The next run reuses those whose id says that they have the same bytes at the same
+//! place.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -52,7 +53,7 @@ impl Copying {
     /// [`FilesError`].
     pub(super) async fn upload(&self, job: &Upload) -> Result<Outcome, FilesError> {
         let Upload { path, file, existing, .. } = job;
-        // What is read from a pipe to compare it is gone.
+        // Bytes that are read from a pipe to compare them cannot be read again.
         let is_file = file.kind == UserFileKind::File;
         if let Some(blob) = existing
             && is_file
@@ -182,7 +183,7 @@ fn known_len(file: UserFileFacts) -> Option<u64> {
     (file.kind == UserFileKind::File && file.len > 0).then_some(file.len)
 }
 
-/// Whether a file was changed while `read` bytes were read of it, as far as it can be told.
+/// Whether a file was changed while `read` bytes of it were read, as far as its metadata shows.
 fn is_changed(before: UserFileFacts, after: Option<UserFileFacts>, read: u64) -> bool {
     match known_len(before) {
         Some(len) => read != len || after != Some(before),
@@ -197,7 +198,7 @@ struct Chunk {
     permit: OwnedSemaphorePermit,
 }
 
-/// What was read, and what is left to do to make it a blob.
+/// The bytes that were read, and the remaining work to make a blob of them.
 struct Sent {
     body: Body,
     whole: u64,
@@ -285,7 +286,7 @@ impl Input {
     }
 }
 
-/// The digest of what was read.
+/// The digest of the bytes that were read.
 fn finish(hasher: &Mutex<Md5Hasher>) -> Md5 {
     std::mem::take(&mut *hasher.lock().unwrap_or_else(PoisonError::into_inner)).finish()
 }

@@ -12,14 +12,14 @@ use super::listing::order;
 use super::names::blob_name;
 use super::names::is_unfinished;
 
-/// What is found below a folder.
+/// An entry below a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// A file: its name below the folder with slashes.
     File { name: String, path: PathBuf, file: UserFileFacts },
-    /// What is no file, and is left out.
+    /// An entry that is not a file and is left out.
     LeftOut { path: PathBuf, why: &'static str },
-    /// What cannot be copied.
+    /// An entry that cannot be copied.
     Refused { path: PathBuf, why: String },
 }
 
@@ -27,7 +27,7 @@ pub(super) enum Found {
 #[derive(Debug)]
 pub(super) struct Walk {
     root: PathBuf,
-    /// What is left of each folder that the walk is in, the next entry last.
+    /// The remaining entries of each folder that the walk is in, the next entry last.
     open: Vec<Vec<Entry>>,
 }
 

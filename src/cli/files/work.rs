@@ -1,4 +1,4 @@
-//! What a copy has to do, found step by step: trees of any size are never in memory as a whole.
+//! The work of a copy, found step by step: trees of any size are never in memory as a whole.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -55,12 +55,12 @@ impl Job {
     }
 }
 
-/// What comes next.
+/// The next step.
 #[derive(Debug)]
 pub(super) enum Next {
     /// Something to copy.
     Job(Box<Job>),
-    /// Something that is not copied, which is no failure.
+    /// An entry that is not copied, which is not a failure.
     LeftOut { name: String, why: String },
     /// Something that cannot be copied.
     Refused { name: String, why: String },
@@ -96,7 +96,7 @@ pub(super) struct Files {
 pub(super) struct Blobs {
     pub(super) list: Box<Listing>,
     pub(super) source: Remote,
-    /// What their names begin with.
+    /// The prefix of their names.
     pub(super) prefix: String,
     /// The local folder, if they become files.
     pub(super) folder: PathBuf,
@@ -119,12 +119,12 @@ impl Work {
         Self::One(Some(Box::new(job)))
     }
 
-    /// All blobs below a folder, the first of which was looked at.
+    /// All blobs below a folder, the first of which was read.
     pub(super) fn blobs(list: Listing, source: &Remote, folder: PathBuf) -> Blobs {
         Blobs { list: Box::new(list), source: source.clone(), prefix: source.prefix(), folder }
     }
 
-    /// What it makes or fills: a path, or the URL of a blob or folder.
+    /// The target: a path, or the URL of a blob or folder.
     pub(super) fn target(&self) -> PathBuf {
         match self {
             Self::One(job) => match job.as_deref() {

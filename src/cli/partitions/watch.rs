@@ -275,10 +275,10 @@ mod tests {
         }
     }
 
-    fn look(second: u32, partitions: Vec<PartitionView>, changes: Vec<ChangeView>) -> MapView {
+    fn view_of(second: u32, partitions: Vec<PartitionView>, changes: Vec<ChangeView>) -> MapView {
         MapView {
             now: format!("2026-11-21T10:00:{second:02}.5000000Z"),
-            look: u64::from(second),
+            number: u64::from(second),
             since: None,
             gone: Vec::new(),
             hosts: 2,
@@ -314,8 +314,8 @@ mod tests {
 
     #[test]
     fn a_frame_is_a_map_of_load_with_hosts_and_marks() {
-        let before = look(1, vec![partition(1, 0, 70), partition(2, 0, 5)], Vec::new());
-        let now = look(
+        let before = view_of(1, vec![partition(1, 0, 70), partition(2, 0, 5)], Vec::new());
+        let now = view_of(
             3,
             vec![
                 partition(3, 1, 2_400),
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_busiest_are_told_with_what_they_had_to_do() {
+    fn the_busiest_are_shown_with_their_load() {
         let view = |requests, cpu_us| PartitionView {
             reads: requests / 4,
             writes: requests / 2,
@@ -353,8 +353,8 @@ mod tests {
             rows: 7,
             ..partition(1, 0, requests)
         };
-        let before = look(1, vec![view(4_000, 100)], Vec::new());
-        let now = look(3, vec![view(12_000, 500_100)], Vec::new());
+        let before = view_of(1, vec![view(4_000, 100)], Vec::new());
+        let now = view_of(3, vec![view(12_000, 500_100)], Vec::new());
         let line = busiest(&before, &now, &rates(&before, &now)).next().unwrap();
         let columns: Vec<&str> = line.split_whitespace().collect();
         let wanted = "1 0 4000 1000 2000 1000 25.0 1.5 4000 7 acc/con/1";
@@ -364,8 +364,8 @@ mod tests {
     #[test]
     fn many_partitions_share_cells_and_the_hottest_shows() {
         let quiet = |n| partition(n, 0, 0);
-        let before = look(1, (0..1_000).map(quiet).collect(), Vec::new());
-        let mut now = look(2, (0..1_000).map(quiet).collect(), Vec::new());
+        let before = view_of(1, (0..1_000).map(quiet).collect(), Vec::new());
+        let mut now = view_of(2, (0..1_000).map(quiet).collect(), Vec::new());
         now.partitions[505].requests = 20_000;
         let lines = plain(&frame(&before, &now, Screen { columns: 101, lines: 30 }));
         assert_eq!(lines[2].find('@'), Some(50));
@@ -374,8 +374,8 @@ mod tests {
 
     #[test]
     fn plain_lines_tell_each_change_once() {
-        let before = look(1, vec![partition(1, 0, 10)], vec![split(1, 0)]);
-        let now = look(2, vec![partition(1, 0, 40)], vec![split(1, 0), split(2, 1)]);
+        let before = view_of(1, vec![partition(1, 0, 10)], vec![split(1, 0)]);
+        let now = view_of(2, vec![partition(1, 0, 40)], vec![split(1, 0), split(2, 1)]);
         let text = lines(&before, &now);
         assert_eq!(text.lines().count(), 2, "{text}");
         assert!(text.starts_with("10:00:02  1 partitions  2 hosts  30 requests/s  busiest 1 "));
@@ -383,7 +383,7 @@ mod tests {
             text.ends_with("  10:00:01 split    1 -> 3,4 host 1  writes paused 2.500 ms\n"),
             "{text}"
         );
-        let restarted = look(3, vec![partition(1, 0, 5)], vec![split(1, 3)]);
+        let restarted = view_of(3, vec![partition(1, 0, 5)], vec![split(1, 3)]);
         let text = lines(&now, &restarted);
         assert!(text.contains(" 5 requests/s") && text.contains("10:00:03 split"), "{text}");
     }
@@ -392,7 +392,7 @@ mod tests {
     fn nothing_moves_a_terminal() {
         let mut named = partition(1, 0, 0);
         named.from = "acc/con/\u{1b}[2J".to_owned();
-        let now = look(1, vec![named], Vec::new());
+        let now = view_of(1, vec![named], Vec::new());
         assert!(!frame(&now, &now, Screen { columns: 200, lines: 30 }).contains("\x1b[2J"));
         assert!(!lines(&now, &now).contains('\x1b'));
         assert!(!frame(&now, &now, Screen { columns: 0, lines: 0 }).is_empty());

@@ -53,20 +53,20 @@ pub enum SasError {
     )]
     NoAccount,
     /// Not a client address.
-    #[error("--ip {0} is no address; give an IP address, or FIRST-LAST")]
+    #[error("--ip {0} is not an address; give an IP address, or FIRST-LAST")]
     Address(String),
     /// No container or blob.
-    #[error("`{0}` is no CONTAINER or CONTAINER/BLOB")]
+    #[error("`{0}` is not CONTAINER or CONTAINER/BLOB")]
     Path(String),
-    /// A letter that is no permission.
-    #[error("--permissions {0} has a letter that is no permission; see `blockyard sas --help`")]
+    /// A letter that is not a permission.
+    #[error("--permissions {0} has a letter that is not a permission; see `blockyard sas --help`")]
     Permissions(String),
-    /// A letter that is no resource type.
+    /// A letter that is not a resource type.
     #[error("--types {0}: give letters of sco")]
     Types(String),
     /// Neither a time nor a duration.
     #[error(
-        "--{flag} {text} is no time; give 2030-01-31T12:00:00Z or, for --expiry, 30m, 8h or 7d"
+        "--{flag} {text} is not a time; give 2030-01-31T12:00:00Z or, for --expiry, 30m, 8h or 7d"
     )]
     Time {
         /// The flag.
@@ -91,7 +91,7 @@ pub enum SasError {
     #[error("--snapshot needs a blob: CONTAINER/BLOB")]
     NeedsBlob,
     /// The URL of the account.
-    #[error("--endpoint {0} is no http or https URL")]
+    #[error("--endpoint {0} is not an http or https URL")]
     Endpoint(String),
 }
 
@@ -141,7 +141,7 @@ pub(crate) fn mint(args: &SasArgs, now: Timestamp) -> Result<Minted, SasError> {
     Ok(Minted { url, query, expiry: terms.expiry, permissions, warning })
 }
 
-/// What is wrong with the times of a signature, which is made nevertheless.
+/// A warning about the times of a signature, which is made nevertheless.
 fn warning(terms: &Terms, now: Timestamp) -> Option<String> {
     let expiry = terms.expiry.as_deref()?;
     let until = Timestamp::from_iso(expiry)?;
@@ -196,7 +196,7 @@ fn delegated(file: &Path, target: &Target<'_>, terms: &Terms) -> Result<String, 
     Ok(mint_delegation(&key, &value, target, terms))
 }
 
-/// What a signature is for; without a container, the whole account.
+/// The resource of a signature; without a container, the whole account.
 #[derive(Default)]
 struct Resource {
     container: Option<ContainerName>,

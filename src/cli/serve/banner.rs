@@ -17,7 +17,7 @@ use crate::types::Timestamp;
 /// Printed in the place of a secret: only the published development key is printed.
 const KEY_PLACEHOLDER: &str = "<your key>";
 
-/// What it means that these accounts for development are served under every host name.
+/// The warning that these accounts for development are served under every host name.
 pub(super) fn anywhere<'a>(accounts: impl Iterator<Item = &'a AccountConfig>) -> String {
     let names: Vec<&str> = accounts.map(|account| account.name().as_str()).collect();
     format!(
@@ -227,7 +227,7 @@ impl Banner<'_> {
         writeln!(text, "  curl {}/metrics", self.admin().curl)
     }
 
-    /// A URL with a signature: made here when the key is no secret, else the command that makes it.
+    /// A URL with a signature: made here if the key is not secret, else the command that makes it.
     fn signed(&self, account: &AccountConfig, path: &str) -> String {
         let (name, endpoint) = (account.name().as_str(), self.endpoint(account));
         let made = if account.is_public() {
@@ -245,7 +245,7 @@ impl Banner<'_> {
     }
 }
 
-/// What the tokens of an issuer are good for.
+/// The permissions that the tokens of an issuer give.
 fn tokens(issuer: &TrustedIssuer) -> String {
     let claims = match issuer.accounts.as_slice() {
         [] => "roles they claim grant nothing (no account= in --oidc)".to_owned(),

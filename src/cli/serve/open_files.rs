@@ -6,7 +6,7 @@ use crate::env::raise_open_files;
 /// Below this the defaults do not fit: 4,096 connections, and 1,024 extents of a disk.
 const ENOUGH: u64 = 8_192;
 
-/// Raises the limit as far as the process may. A lower one is no reason not to serve.
+/// Raises the limit as far as the process may. A node with a lower limit serves nevertheless.
 pub(super) fn raise() {
     let limit = raise_open_files();
     if let Some(error) = limit.refused {

@@ -1,4 +1,4 @@
-//! What `blockyard status` says of two looks at a node.
+//! The output of `blockyard status`, from two samples of a node.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const CERTIFICATE_MIN: Duration = Duration::from_secs(14 * 24 * 3_600);
 /// Disks and warnings that are shown.
 const LINES_MAX: usize = 20;
 
-/// Counters that stay at zero in a sound node, and what they mean.
+/// Counters that stay at zero in a sound node, and their meaning.
 const TROUBLES: [(&str, &str); 7] = [
     ("blockyard_invariant_violations_total", "invariants were violated; see the log"),
     ("blockyard_task_panics_total", "tasks panicked; see the log"),
@@ -32,7 +32,7 @@ const TROUBLES: [(&str, &str); 7] = [
     ("blockyard_audit_log_lost_total", "lines of the audit log were lost"),
 ];
 
-/// A look at a node.
+/// A sample of a node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     /// When, by the monotonic clock.
@@ -56,11 +56,11 @@ pub(super) struct Status {
     pub(super) load: Load,
     pub(super) disks: Vec<DiskView>,
     pub(super) partitions: Partitions,
-    /// What somebody should look at.
+    /// Warnings for the operator.
     pub(super) warnings: Vec<String>,
 }
 
-/// What a node does. Rates are those between the two looks.
+/// The load of a node. Rates are computed from the two samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Load {
     pub(super) requests_per_second: f64,
@@ -190,7 +190,7 @@ fn load(before: &Seen, now: &Seen) -> Load {
     }
 }
 
-/// What metrics, disks and partitions say that somebody should look at.
+/// Warnings for the operator, from metrics, disks and partitions.
 fn warnings_of(now: &Seen, load: &Load, time: Timestamp) -> Vec<String> {
     let mut warnings = Vec::new();
     for disk in &now.disks {

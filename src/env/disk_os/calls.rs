@@ -1,4 +1,4 @@
-//! System calls on one file: those of Linux, and for development what other systems have.
+//! System calls on one file: those of Linux, and for development those of other systems.
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;

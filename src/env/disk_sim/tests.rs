@@ -165,7 +165,7 @@ async fn lying_sync_promises_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn faults_strike_once_where_told() {
+async fn faults_strike_once_where_planned() {
     let sim = SimDisk::new(1, CAPACITY);
     let file = file_of(&sim.disk(), vec![1; 512]).await;
     sim.fail_once(Fault::ReadError, 1);

@@ -31,7 +31,7 @@ impl UnixListen {
     /// Makes the socket. Replaces a socket file on which no process listens.
     ///
     /// # Errors
-    /// The system's error; `AddrInUse` if a process listens there, or if the file is no socket.
+    /// The system's error; `AddrInUse` if a process listens there, or if the file is not a socket.
     pub async fn bind(path: &Path) -> io::Result<Self> {
         match UnixStream::connect(path).await {
             Ok(_) => return Err(io::ErrorKind::AddrInUse.into()),

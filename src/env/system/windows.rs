@@ -1,5 +1,5 @@
-//! Windows, for development: files have no modes, folders are not synced, the disk is not asked for
-//! its space.
+//! Windows, for development: files have no modes, folders are not synced, the space of the disk is
+//! not queried.
 
 use std::fs::DirBuilder;
 use std::fs::File;

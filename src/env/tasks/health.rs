@@ -16,7 +16,7 @@ use prometheus_client::registry::Registry;
 const ASSERTED: [&str; 15] = [
     "I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I14", "I16", "I17",
 ];
-/// The texts of so many violations are kept. Later ones are only counted.
+/// The number of violations whose texts are kept. Later ones are only counted.
 const VIOLATIONS_KEPT: usize = 16;
 
 /// The panics of all tasks that are counted together, and the invariants that these tasks found
@@ -30,7 +30,7 @@ struct State {
     /// The message of the panic of each task that is not started again.
     stopped: Mutex<BTreeMap<&'static str, String>>,
     violated: Family<Violated, Counter>,
-    /// What the first violations were.
+    /// The texts of the first violations.
     violations: Mutex<Vec<String>>,
     /// Invariants that a unit test violates on purpose.
     #[cfg(test)]
@@ -52,7 +52,7 @@ impl TaskHealth {
     pub fn register(&self, registry: &mut Registry) {
         let help = "Panics of background tasks and of the tasks of requests";
         registry.register("task_panics", help, self.0.panics.clone());
-        let help = "Invariants found violated, by number; each stopped what it belongs to";
+        let help = "Violated invariants, by number; each stopped the part that it belongs to";
         registry.register("invariant_violations", help, self.0.violated.clone());
         // Shown as 0: a first violation is seen as a growth then.
         for invariant in ASSERTED {
@@ -60,11 +60,11 @@ impl TaskHealth {
         }
     }
 
-    /// Counts that an invariant does not hold, and keeps what was `found`. Whoever calls this logs
-    /// it, and stops what the invariant belongs to (`docs/invariants.md`).
+    /// Counts the violation of an invariant, and keeps `found`, the contradicting state. The caller
+    /// logs it, and stops the part that the invariant belongs to (`docs/invariants.md`).
     ///
-    /// A unit test ends here, and its process with it, unless the test violates the invariant on
-    /// purpose: what it belongs to would stop, and a test may take that for an outage.
+    /// In a unit test this ends the process, unless the test violates the invariant on purpose.
+    /// Otherwise the part would stop, and a test might take that for an outage.
     pub fn violated(&self, invariant: &'static str, found: &str) {
         #[cfg(test)]
         self.end_unless_on_purpose(invariant, found);
@@ -128,8 +128,8 @@ impl TaskHealth {
             let thread = std::thread::current();
             let test = thread.name().unwrap_or("a test");
             // Not captured, as `eprintln` would be.
-            let told = format!("\n{test}: invariant {invariant} is violated: {found}\n");
-            drop(std::io::Write::write_all(&mut std::io::stderr(), told.as_bytes()));
+            let text = format!("\n{test}: invariant {invariant} is violated: {found}\n");
+            drop(std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes()));
             std::process::abort();
         }
     }

@@ -72,7 +72,7 @@ fn one_at_a_time_has_the_note() {
     assert_eq!(note.text().unwrap().as_deref(), Some("new\n"));
     note.remove().unwrap();
     remove_user_file(&path).unwrap();
-    // Who still has the removed note open keeps nobody out.
+    // A command that still has the removed note open locks no one out.
     let other = UserNote::lock(&path).unwrap().unwrap();
     assert_eq!(other.text().unwrap().as_deref(), Some(""));
 }
@@ -98,7 +98,7 @@ fn planted_links_are_not_followed() {
 
 #[cfg(unix)]
 #[test]
-fn links_are_told_from_what_they_lead_to() {
+fn links_are_distinguished_from_their_targets() {
     let folder = tempfile::tempdir().unwrap();
     let link = folder.path().join("link");
     std::os::unix::fs::symlink(folder.path(), &link).unwrap();

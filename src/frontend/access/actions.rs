@@ -1,4 +1,4 @@
-//! Which action an operation is.
+//! The action of each operation.
 
 use crate::auth::Action;
 use crate::protocol::model::Operation;
@@ -11,7 +11,7 @@ use crate::protocol::model::operation::UploadOperation;
 use crate::types::DeleteScope;
 use crate::types::LeaseAction;
 
-/// The action that an operation is: what its sender has to be permitted.
+/// The action for which the sender of an operation needs permission.
 pub(crate) fn action(operation: &Operation) -> Action {
     match operation {
         Operation::Account(operation) => of_account(operation),
@@ -62,7 +62,8 @@ const fn of_container(operation: &ContainerOperation) -> Action {
         O::Setting(setting) if setting.is_read() => Action::ReadSettings,
         O::Setting(_) => Action::WriteSettings,
         O::ListBlobs(list) => Action::ListBlobs { tagged: list.tags },
-        // A right to delete blobs is one of the container, the same for each blob in it.
+        // Permission to delete blobs is given for the container, so it is the same for each blob in
+        // it.
         O::DeleteBlobs(_) => Action::DeleteBlob,
         O::LeaseContainer { action, .. } if breaks(action) => Action::BreakContainerLease,
         O::LeaseContainer { .. } => Action::WriteContainer,
@@ -76,7 +77,7 @@ fn of_content(operation: &ContentOperation, locked: bool) -> Action {
             Action::PutBlob { tagged: !tags.is_empty(), locked }
         }
         O::PutBlobFromUrl(put) => Action::PutBlob { tagged: put.tags.sets_any(), locked },
-        // Whether tags of the source may come along is decided once the source is known.
+        // Whether tags of the source may be copied is decided once the source is known.
         O::CopyNamed(copy) => Action::PutBlob { tagged: brings(&copy.tags), locked },
         O::CopyBlob(copy) => Action::PutBlob { tagged: copy.tags.sets_any(), locked },
         O::CopyIncrement(_) => Action::PutBlob { tagged: false, locked },
@@ -129,7 +130,7 @@ fn of_upload(operation: &UploadOperation, locked: bool) -> Action {
     }
 }
 
-/// Whether a caller that may delete may do this to a lease.
+/// Whether the permission to delete permits this lease action.
 const fn breaks(action: &LeaseAction) -> bool {
     match action {
         LeaseAction::Break { .. } => true,

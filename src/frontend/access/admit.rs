@@ -30,7 +30,7 @@ pub(crate) async fn admit(
     }
 }
 
-/// A refusal with how to authenticate, if it asks for that.
+/// Adds the challenge to a refusal that asks for authentication.
 fn challenged(front: &FrontEnd, refusal: Refusal) -> Refusal {
     let asks = refusal.asks_for_authentication();
     match front.tokens.challenge().filter(|_| asks) {
@@ -55,7 +55,7 @@ async fn let_in(
         front.load.gate.enter(known.as_ref().map_or(UNKNOWN_ACCOUNT, |account| account.id)).await?;
     let admitted = admit_at(front, AddressedRequest { arrival, address: &address }, notes).await?;
     if known.is_none() {
-        // It was read while the request waited.
+        // The account was read while the request waited.
         hosts::may_name(front, arrival.head, &admitted.account)?;
     }
     if !admitted.authenticated {

@@ -20,7 +20,8 @@ use crate::protocol::model::operation::DocumentBody;
 pub(crate) struct Admitted {
     /// The account that it is about.
     pub(crate) account: Arc<Account>,
-    /// The operation. It has a condition to replace nothing where the caller may not overwrite.
+    /// The operation. If the caller may not overwrite, it has the condition that the blob does not
+    /// exist.
     pub(crate) operation: Box<Operation>,
     /// Its name in the words of the dialect, for metrics, logs and the fault dial.
     pub(crate) name: &'static str,
@@ -31,27 +32,27 @@ pub(crate) struct Admitted {
     /// Whether the caller may not replace what exists. Then the refusal "it exists" becomes "you
     /// may not overwrite".
     pub(crate) create_only: bool,
-    /// The refusal of a caller to whom the blob turns out not to be open.
+    /// The refusal of a caller whom the blob's access control list does not permit.
     pub(crate) not_open: Option<Refusal>,
     /// Whether the caller is authenticated.
     pub(crate) authenticated: bool,
-    /// The user that sends it, if it is one of the account.
+    /// The user of the account that sends it, if any.
     pub(crate) user: Option<Arc<User>>,
     /// Takes the content out of the body and verifies it, when the signature covers it.
     pub(crate) decoder: Option<Decoder>,
-    /// The request's place among the requests, until its answer is sent. The parts of a batch share
-    /// that of the batch.
+    /// The request's place in admission, until its answer is sent. The parts of a batch share that
+    /// of the batch.
     pub(crate) pass: Option<Pass>,
 }
 
-/// What admission finds out that a refusal needs too.
+/// Results of admission that a refusal needs too.
 #[derive(Debug)]
 pub(crate) struct AdmissionNotes<'a, 'd> {
-    /// What the answer repeats of its request.
+    /// The parts of the request that the answer repeats.
     pub(crate) echo: &'a mut Echo<'d>,
     /// The sender, for the audit log.
     pub(crate) principal: &'a mut audit_log::Principal,
-    /// The address that is meant, where it is not the one that the URL spells.
+    /// The actual address, if it differs from that of the URL.
     pub(crate) meant: &'a mut Option<Address>,
 }
 
@@ -60,6 +61,6 @@ pub(crate) struct AdmissionNotes<'a, 'd> {
 pub(crate) struct AddressedRequest<'a> {
     /// The request as it arrived.
     pub(crate) arrival: Arrival<'a>,
-    /// What it is about.
+    /// The account, container and blob that it names.
     pub(crate) address: &'a Address,
 }

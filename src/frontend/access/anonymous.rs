@@ -1,4 +1,4 @@
-//! Requests of senders without a right of their own: anonymous callers, and holders of a key of
+//! Requests of senders without permissions of their own: anonymous callers, and holders of a key of
 //! another account.
 //!
 //! Source: "Configure anonymous read access for containers and blobs"; S3, "Canned ACL".
@@ -17,34 +17,34 @@ use crate::protocol::model::operation::ListBlobs;
 use crate::types::Audience;
 use crate::types::PublicAccess;
 
-/// A request of a sender without a right of its own.
+/// A request of a sender without permissions of its own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnonymousRead<'a> {
     /// The account that it is about.
     pub(crate) account: &'a Account,
-    /// What it is about.
+    /// The account, container and blob that it names.
     pub(crate) address: &'a Address,
     /// The public access that it needs; `None` for a request that is malformed, or that public
     /// access never permits.
     pub(crate) exposure: Option<Exposure>,
-    /// Who sends it.
+    /// The audience of the sender.
     pub(crate) audience: Audience,
 }
 
-/// What permits a request.
+/// The rule that permits a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opened {
     /// The public access of the container.
     ByContainer,
-    /// The access control list of the container: a list of its blobs, see [`only_lists`].
+    /// The access control list of the container permits a list of its blobs; see [`only_lists`].
     ListOnly,
-    /// Nothing yet: the access control list of the blob may. [`demand_open`] adds the condition to
-    /// the operation, so that the partition decides it with the read.
+    /// Only the access control list of the blob can permit it. [`demand_open`] adds the condition
+    /// to the operation, so that the partition decides it with the read.
     ByBlob,
 }
 
-/// Admits a request when the public access or the access control list of its container permits it,
-/// or that of the blob may. `refuse` is how the dialect refuses such senders.
+/// Admits a request if the public access or the access control list of its container permits it, or
+/// if the list of the blob may permit it. `refuse` makes the dialect's refusal of such senders.
 ///
 /// # Errors
 /// `PublicAccessNotPermitted` when the account's switch is off, else what `refuse` returns: the
@@ -72,7 +72,7 @@ pub(crate) async fn permit(
     }
 }
 
-/// Whether public access opens a container to all.
+/// Whether public access permits this to everyone.
 const fn is_public(access: PublicAccess, wanted: Exposure) -> bool {
     match (access, wanted) {
         (PublicAccess::Container, Exposure::Blob | Exposure::Container)
@@ -82,10 +82,10 @@ const fn is_public(access: PublicAccess, wanted: Exposure) -> bool {
 }
 
 /// Whether the access control list of a container permits an operation: to list the blobs, by name,
-/// length and time. It does not permit what else a list can show of blobs, which may not be open.
+/// length and time. It does not permit lists with other properties of blobs, which may be private.
 pub(crate) const fn only_lists(operation: &Operation) -> bool {
     let Operation::Container(ContainerOperation::ListBlobs(list)) = operation else { return false };
-    // All are named here, so that a new one is decided too.
+    // All operations are named, so that a new one cannot be forgotten.
     let ListBlobs {
         container: _,
         prefix: _,
@@ -114,8 +114,9 @@ pub(crate) const fn only_lists(operation: &Operation) -> bool {
     !(*metadata || *uncommitted || *tags || *copy || of_other_states || protection)
 }
 
-/// Makes an operation fail unless its blob is open to `audience`. Returns whether it is one that a
-/// blob's access control list can permit: reads of the content and of its properties.
+/// Makes an operation fail unless the blob's access control list permits `audience`. Returns
+/// whether such a list can permit the operation at all: it can permit reads of the content and the
+/// properties.
 pub(crate) fn demand_open(operation: &mut Operation, audience: Audience) -> bool {
     if let Operation::Blob(
         BlobOperation::GetBlob { path, precondition, .. }
@@ -123,7 +124,8 @@ pub(crate) fn demand_open(operation: &mut Operation, audience: Audience) -> bool
         | BlobOperation::GetBlobProperties { path, precondition }
         | BlobOperation::GetBlobMetadata { path, precondition },
     ) = operation
-        // A snapshot keeps the list of its time, which nobody can change any more.
+        // A snapshot keeps the access control list that it was taken with, and no request can
+        // change it.
         && path.revision.snapshot().is_none()
     {
         precondition.open_to = Some(audience);

@@ -1,5 +1,5 @@
-//! What a sender with a role needs besides the right to an operation: some parts of operations ask
-//! for a right of their own.
+//! Actions that a sender with a role needs besides the main action of an operation: some parts of
+//! operations need a permission of their own.
 
 use crate::auth;
 use crate::auth::Action;
@@ -17,8 +17,8 @@ use crate::protocol::model::operation::ContentOperation;
 use crate::protocol::model::operation::UploadOperation;
 use crate::types::ContainerName;
 
-/// All that an operation demands: its action, and the rights to tags and access that it sets or
-/// shows. A shared access signature has letters for these.
+/// All actions for which an operation needs permission: its main action, and those for tags and
+/// access that it sets or shows. A shared access signature has permissions for these.
 pub(crate) fn demanded(operation: &Operation) -> impl Iterator<Item = Action> {
     let tags = sets_tags(operation).then_some(Action::WriteTags);
     let opens = new_acl(operation).is_some_and(|acl| acl.is_public());
@@ -38,8 +38,8 @@ pub(crate) fn demanded(operation: &Operation) -> impl Iterator<Item = Action> {
     std::iter::once(action(operation)).chain(tags).chain(access).chain(shown).chain(locks)
 }
 
-/// Whether the request sets tags. In S3 those of a source are decided once the source is known: it
-/// is the default there.
+/// Whether the request sets tags. S3 copies the tags of a source by default; this is decided once
+/// the source is known.
 fn sets_tags(operation: &Operation) -> bool {
     match operation {
         Operation::Content(
@@ -57,14 +57,14 @@ fn sets_tags(operation: &Operation) -> bool {
     }
 }
 
-/// What the sender may do if it comes to that. None of it is needed for the operation.
+/// An optional action, which the operation carries out only if the sender may.
 pub(crate) fn optional(operation: &Operation) -> Option<Action> {
     matches!(operation, Operation::Container(ContainerOperation::DeleteBlobs(_)))
         .then_some(Action::DeleteVersion)
 }
 
-/// Tells an operation what its sender may do if it comes to that: delete versions that the document
-/// names, copy the tags of a source.
+/// Notes in an operation the permissions that it may need later: to delete versions that the
+/// document names, or to copy the tags of a source.
 pub(super) fn grant_optional(operation: &mut Operation, caller: &Caller, scope: Scope<'_>) {
     match operation {
         Operation::Container(ContainerOperation::DeleteBlobs(deletions)) => {
@@ -93,7 +93,7 @@ fn may(caller: &Caller, action: Action, scope: Scope<'_>) -> bool {
     }
 }
 
-/// Whether a principal may do all that an operation demands.
+/// Whether a principal has all permissions that an operation needs.
 ///
 /// # Errors
 /// [`auth::Error`].
@@ -109,7 +109,7 @@ pub(super) fn permits(
 }
 
 /// The container that an operation restores, perhaps under another name: the sender needs the same
-/// right to both names.
+/// permission for both names.
 fn restored<'a>(operation: &'a Operation, scope: Scope<'a>) -> Option<Scope<'a>> {
     let Operation::Container(ContainerOperation::RestoreContainer { deleted, .. }) = operation
     else {

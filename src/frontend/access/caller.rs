@@ -15,7 +15,7 @@ pub(crate) enum Caller {
     Key,
     /// The holder of a key of another account of this store.
     Outsider,
-    /// The holder of a signature that was verified, and how the audit log names them.
+    /// The holder of a verified signature, and the name of the holder in the audit log.
     Signature(Grant, audit_log::Principal),
     /// The principal of a token.
     Principal(Principal),
@@ -24,7 +24,7 @@ pub(crate) enum Caller {
 }
 
 impl Caller {
-    /// Who the caller is, if it has no right of its own in the account.
+    /// The audience of a caller that has no permission of its own in the account.
     pub(crate) const fn audience(&self) -> Option<Audience> {
         match self {
             Self::Anyone => Some(Audience::Everyone),

@@ -37,7 +37,7 @@ pub(crate) fn is_acceptable(front: &FrontEnd, head: &Parts, peer: Peer) -> Resul
 /// sign for that account, and DNS rebinding can lead the page's host name here.
 ///
 /// # Errors
-/// `AuthorizationFailure`; the message tells what to do.
+/// `AuthorizationFailure`; the message says what to do.
 pub(crate) fn may_name(front: &FrontEnd, head: &Parts, account: &Account) -> Result<(), Refusal> {
     if !account.keys.are_well_known() {
         return Ok(());

@@ -2,17 +2,17 @@
 //!
 //! 1. `admit.rs` admits a request: a place among the requests, then identification, parse and
 //!    permission in the order of its dialect (`dialect/admit.rs`). The outcome is in `admitted.rs`.
-//! 2. `caller.rs` is the sender, whom the dialect identifies. `hosts.rs` checks the host that the
-//!    request names.
-//! 3. `actions.rs` is the action that each operation is; `auth` knows what permits an action.
-//!    `besides.rs` says what parts of an operation demand of a sender with a role. `permit.rs` asks
-//!    for all of it.
+//! 2. `caller.rs` is the sender, whom the dialect identifies. `hosts.rs` checks the host name of
+//!    the request.
+//! 3. `actions.rs` maps each operation to an action, `besides.rs` to the further actions for which
+//!    a sender with a role needs permission. `auth` knows what permits an action. `permit.rs`
+//!    checks all of them.
 //! 4. `anonymous.rs` decides about anonymous callers, by the container's public access.
-//!    `user_caller.rs` decides about users of the account, by their roles and by what they own,
-//!    which `users.rs` finds out.
-//! 5. `keys.rs` keeps customer-provided keys off plain connections.
-//! 6. `replace.rs`, `scope.rs` and `overrides.rs` are what a signature changes about a request and
-//!    its answer.
+//!    `user_caller.rs` decides about users of the account, by their roles and by their ownership,
+//!    which `users.rs` looks up.
+//! 5. `keys.rs` refuses customer-provided keys over plain connections.
+//! 6. `replace.rs`, `scope.rs` and `overrides.rs` apply the restrictions of a signature to a
+//!    request and its answer.
 //!
 //! A token grants nothing by itself: its principal has a role by the account's role assignments, or
 //! by the claims of an issuer that the configuration binds to the account.

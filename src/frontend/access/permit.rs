@@ -1,4 +1,4 @@
-//! Whether an identified caller is permitted to do what it requests.
+//! Whether an identified caller is permitted to carry out its request.
 
 use std::sync::Arc;
 
@@ -41,22 +41,22 @@ pub(crate) fn scope_of<'a>(account: &'a Account, address: &'a Address) -> Scope<
 pub(crate) struct Identified<'a> {
     /// The account that it is about.
     pub(crate) account: Arc<Account>,
-    /// Who sends it.
+    /// The sender.
     pub(crate) caller: Caller,
-    /// What it is about.
+    /// The account, container and blob that it names.
     pub(crate) address: &'a Address,
 }
 
 /// Admits an operation that its sender is permitted to do.
 ///
 /// # Errors
-/// The refusal of what the caller is not permitted.
+/// The refusal, if the caller is not permitted.
 pub(crate) fn permit(
     Identified { account, caller, address }: Identified<'_>,
     parsed: Parsed,
 ) -> Result<Admitted, Refusal> {
     let (operation, document) = parsed.into_parts();
-    // Boxed: it has half a KiB and passes many functions.
+    // Boxed: it takes half a KiB and is passed through many functions.
     let mut operation = Box::new(operation);
     let refused = |error: auth::Error| errors::from_auth(&error);
     let authenticated = !matches!(caller, Caller::Anyone);
@@ -82,7 +82,7 @@ pub(crate) fn permit(
             besides::user_permits(&user, &operation, scope).map_err(refused)?;
             (Overrides::default(), false)
         }
-        // Admission has checked what those without a right of their own may do.
+        // Admission has already checked callers without permissions of their own.
         Caller::Key | Caller::Outsider | Caller::Anyone => (Overrides::default(), false),
         Caller::Signature(grant, _) => {
             if let Operation::Account(AccountOperation::GetUserDelegationKey { .. }) = &*operation {
@@ -118,7 +118,7 @@ pub(crate) fn permit(
     })
 }
 
-/// The principal of the token, as the holder of the key to be made, and what entitles them to it.
+/// The holder of the key to be made: the principal of the token, with its entitlement.
 fn key_holder(principal: &Principal, entitlement: Entitlement<'_>) -> Holder {
     Holder {
         object: principal.object.clone(),

@@ -12,7 +12,7 @@ use crate::protocol::model::named_copy::NamedSource;
 /// Checks permission to read a source in the requester's own account.
 ///
 /// # Errors
-/// The refusal of what the caller is not permitted.
+/// The refusal, if the caller is not permitted.
 pub(super) fn check_readable(
     account: &Account,
     caller: &Caller,
@@ -26,8 +26,8 @@ pub(super) fn check_readable(
     permits(caller, scope).map_err(|error| errors::from_auth(&error))
 }
 
-/// Whether a caller may read blobs in a container. A signature is valid for the URL that it signs,
-/// so it does not permit another blob.
+/// Whether a caller may read blobs in a container. A signature is valid only for the URL that it
+/// signs, so it permits no other blob.
 fn permits(caller: &Caller, container: Scope<'_>) -> Result<(), auth::Error> {
     match caller {
         Caller::Key => Ok(()),

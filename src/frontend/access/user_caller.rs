@@ -1,7 +1,7 @@
 //! Users of an account, and holders of temporary keys. They may do what their roles permit, and
 //! everything in the containers that they own. Every user may create containers and list its own.
 //!
-//! This is the one decision about them. Policies of containers and of users will be asked here too,
+//! Only this file decides about them. Policies of containers and users will be evaluated here too,
 //! beside roles and ownership.
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::types::USER_ISSUER;
 /// A user of an account, or the holder of temporary keys.
 #[derive(Clone, Debug)]
 pub(crate) struct UserCaller {
-    /// Who has the roles.
+    /// The holder of the roles.
     pub(crate) principal: Principal,
     /// The user; `None` for temporary keys that a token was exchanged for.
     pub(crate) user: Option<Arc<User>>,
@@ -45,7 +45,7 @@ impl UserCaller {
         Self { principal, user: None, owned: Vec::new() }
     }
 
-    /// Whether it may do this here.
+    /// Whether the user may do this in this scope.
     ///
     /// # Errors
     /// [`auth::Error::Permission`], [`auth::Error::Unauthorized`].
@@ -57,7 +57,7 @@ impl UserCaller {
         self.principal.permits(action, scope)
     }
 
-    /// What a user may do without a role and without a container of its own.
+    /// Whether a user may do this without a role and without a container of its own.
     pub(super) const fn may_always(&self, action: Action) -> bool {
         self.user.is_some() && matches!(action, Action::CreateContainer | Action::ListContainers)
     }

@@ -1,5 +1,5 @@
-//! Decides about users of an account and holders of temporary keys: finds out what they own, and
-//! notes them as the owners of what they make.
+//! Decides about users of an account and holders of temporary keys. Looks up whether they own the
+//! container, and notes them as the owners of containers and blobs that they make.
 
 use crate::auth::Action;
 use crate::auth::Scope;
@@ -19,8 +19,8 @@ use crate::protocol::model::operation::ContentOperation;
 use crate::protocol::model::operation::UploadOperation;
 use crate::types::ContainerName;
 
-/// Finds out what the sender owns of what an operation is about, and notes the sender as the owner
-/// of what it makes. Returns whether it may do it.
+/// Looks up whether the sender owns the container of an operation, and notes the sender as the
+/// owner of what the operation makes. Returns whether the sender may do it.
 ///
 /// # Errors
 /// `ContainerNotFound`, and the index's.
@@ -63,8 +63,8 @@ async fn look_up(
     caller: &mut UserCaller,
     container: &ContainerName,
 ) -> Result<(), Refusal> {
-    // A container that does not exist is refused as such: names are no secret from users, who learn
-    // from Create Container which are taken.
+    // A missing container gets its own error. Names are not secret from users: Create Container
+    // reveals which are taken.
     let record = lookup::container(&front.rows, account, container).await?;
     let own = caller.user.as_ref().map(|user| user.canonical.as_str());
     if own.is_some() && record.owner() == own {
@@ -94,7 +94,7 @@ fn own(operation: &mut Operation, owner: &str) {
     object.owner = Some(owner.to_owned());
 }
 
-/// Makes a list of containers one of those that the sender owns.
+/// Restricts a list of containers to those that the sender owns.
 fn show_own(operation: &mut Operation, owner: &str) {
     if let Operation::Account(AccountOperation::ListContainers(list)) = operation {
         list.owner = Some(owner.to_owned());

@@ -52,7 +52,7 @@ impl Scopes {
         Self(Some(Arc::new(opened.collect())))
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_none()
@@ -64,7 +64,7 @@ impl Scopes {
         all.any(|scope| matches!(scope, Scope::Disabled))
     }
 
-    /// The scope of that name; `None` for one that is a name and nothing else.
+    /// The scope of that name; `None` for a scope without a key.
     pub(crate) fn get(&self, name: &str) -> Option<&Scope> {
         self.0.as_ref()?.get(name)
     }

@@ -1,4 +1,4 @@
-//! What is not known of the list of accounts.
+//! The parts of the list of accounts that could not be read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,11 +20,11 @@ pub struct Unread {
     pub keys: KeyRange,
     /// The partition that owns them.
     pub partition: PartitionId,
-    /// Whether it is one account, of which it is not known whether a change was made.
+    /// Whether it is one account for which the outcome of a change is unknown.
     pub in_doubt: bool,
 }
 
-/// What is not known of the list of accounts.
+/// The parts of the list of accounts that could not be read.
 #[derive(Debug, Default)]
 pub(super) struct Unknown {
     /// The parts that are not read yet.

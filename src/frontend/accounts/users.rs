@@ -32,7 +32,7 @@ pub struct User {
 /// An access key of a user.
 #[derive(Clone, Debug)]
 pub struct UserKey {
-    /// Whose it is.
+    /// The user that has it.
     pub user: Arc<User>,
     /// Its secret.
     pub secrets: S3Secrets,
@@ -87,7 +87,7 @@ impl Users {
         made
     }
 
-    /// Adds a user of the configuration. It takes the place of one of the row of the same name.
+    /// Adds a user of the configuration. It replaces a user of the row with the same name.
     pub(super) fn add(&mut self, configured: &ConfiguredUser) {
         let user = &configured.user;
         self.users.retain(|kept| kept.name != user.name);
@@ -135,16 +135,16 @@ pub struct AccessKeys {
 }
 
 impl AccessKeys {
-    /// None yet. `unknown` is what is not known of the list of accounts.
+    /// Without keys yet. `unknown` has the parts of the list of accounts that could not be read.
     pub(super) fn new(unknown: Arc<RwLock<Unknown>>) -> Self {
         Self { owners: Arc::default(), unknown }
     }
 
-    /// The account that has a key; `None` when there is no such key.
+    /// The account that has a key; `None` if no account has it.
     ///
     /// # Errors
-    /// [`Unread`] when it is not known, and may be in a part of the list of accounts that could not
-    /// be read.
+    /// [`Unread`] when the key is unknown, and may be in a part of the list of accounts that could
+    /// not be read.
     pub fn find(&self, id: &str) -> Result<Option<AccountName>, Unread> {
         // Locked until the end: keys are known before their part counts as read.
         let unknown = self.unknown.read().unwrap_or_else(PoisonError::into_inner);

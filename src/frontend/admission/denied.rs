@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// A refusal is recent for this time, in which the refused client tries again.
+/// A refusal counts as recent for this time, in which the refused client tries again.
 const RECENT: Duration = Duration::from_secs(5);
 
 /// The time of the last refusal of an account below its share.

@@ -100,7 +100,7 @@ impl Gate {
         entered.map_err(|_| errors::busy(Busy::Requests))
     }
 
-    /// Waits a moment for a place that others give back.
+    /// Waits briefly for a place that others give back.
     ///
     /// # Errors
     /// `No` when the account got its share meanwhile, else `refused`.
@@ -115,7 +115,7 @@ impl Gate {
         }
     }
 
-    /// Whether an account below its share was refused a moment ago.
+    /// Whether an account below its share was refused recently.
     pub(crate) fn is_short(&self, now: Duration) -> bool {
         self.denied.is_recent(now)
     }

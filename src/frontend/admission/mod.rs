@@ -4,7 +4,7 @@
 //! 1. `shares.rs`: fair shares of a bounded resource. One account alone may take all of it; several
 //!    cannot starve each other.
 //! 2. `gate.rs`: the requests that run at a time, shared by accounts. A request of an account that
-//!    may have more waits for a moment.
+//!    may have more waits briefly.
 //! 3. `denied.rs`: when an account below its share was last refused. Slow uploads are cut off then.
 //! 4. `rates.rs`: requests per second of an account, when a limit is configured.
 //!

@@ -10,7 +10,7 @@ use crate::frontend::errors::Busy;
 use crate::protocol::model::Refusal;
 use crate::types::AccountId;
 
-/// An account that was idle may send as many requests at once as its rate permits in this time.
+/// An account that was idle may send a burst of as many requests as its rate permits in this time.
 const BURST: Duration = Duration::from_secs(1);
 
 /// The rate limit of every account, and how far each has used it.

@@ -1,8 +1,8 @@
 //! Fair shares of a bounded resource.
 //!
 //! While at least a quarter of the resource is free, every account may take some. Below that, an
-//! account that has its share takes no more while other accounts are active, so that the rest is
-//! left for those below their share. An account that is alone may take everything.
+//! account with its share gets no more while other accounts are active, so that the rest is left
+//! for accounts below their share. An account that is alone may take everything.
 
 use std::collections::HashMap;
 use std::collections::HashSet;
@@ -36,7 +36,7 @@ struct State<K> {
     room: usize,
 }
 
-/// What one account holds, and when it came last by the monotonic clock.
+/// The amount that one account holds, and the monotonic time of its last request.
 #[derive(Debug, Default)]
 struct Use {
     taken: u64,
@@ -49,7 +49,7 @@ impl Use {
     }
 }
 
-/// Whether an account gets what it asks for.
+/// The answer to a demand of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// Yes; it must be given back.
@@ -72,7 +72,7 @@ pub(crate) struct Usage {
     pub(crate) own: u64,
 }
 
-/// What is counted for another account from now on.
+/// An amount that is counted for another account from now on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer<K> {
     pub(crate) from: K,
@@ -164,7 +164,7 @@ impl<K: Copy + Eq + Hash> Shares<K> {
         Usage { all: state.taken, own: state.of.get(&account).map_or(0, |own| own.taken) }
     }
 
-    /// What an account holds.
+    /// The amount that an account holds.
     #[cfg(test)]
     pub(crate) fn of(&self, account: K) -> u64 {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! The memory, with which one answer takes memory.
+//! The handle with which one answer takes memory.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl AnswerMemory {
         Self { budget: Arc::clone(budget), holding: Arc::new(MemoryUse::new(payer, budget.id())) }
     }
 
-    /// What the answer holds.
+    /// The memory that the answer holds.
     pub(crate) const fn holding(&self) -> &Arc<MemoryUse> {
         &self.holding
     }
@@ -40,13 +40,13 @@ impl AnswerMemory {
     }
 
     /// Takes bytes and waits for them without a limit. Only for an answer that holds none:
-    /// otherwise answers could wait for each other for ever. Cancel safe.
+    /// otherwise answers could wait for each other forever. Cancel safe.
     pub(crate) async fn wait(&self, bytes: u64) -> Reservation {
         self.budget.wait(self.holding.payer(), bytes).await.of(&self.holding)
     }
 
-    /// Takes bytes for an answer whose head is not sent yet. An answer that takes bytes in steps
-    /// waits no longer in all than one that takes them once. Cancel safe.
+    /// Takes bytes for an answer whose head is not sent yet. The total wait of an answer that takes
+    /// bytes in steps is limited like that of one that takes them once. Cancel safe.
     ///
     /// # Errors
     /// `ServerBusy` when too many answers wait already, or no bytes become free in time.

@@ -88,7 +88,7 @@ impl AnswerBudget {
         })
     }
 
-    /// Tells this memory from others.
+    /// Identifies this memory.
     pub(super) fn id(self: &Arc<Self>) -> MemoryId {
         MemoryId(Arc::as_ptr(self).addr())
     }
@@ -114,7 +114,7 @@ impl AnswerBudget {
     }
 
     /// Takes bytes and waits for them without a limit. Only for a body that holds none: otherwise
-    /// bodies could wait for each other for ever. Cancel safe.
+    /// bodies could wait for each other forever. Cancel safe.
     pub(crate) async fn wait(self: &Arc<Self>, payer: Payer, bytes: u64) -> Reservation {
         loop {
             if let Some(reservation) = self.try_take(payer, bytes) {

@@ -1,12 +1,12 @@
 //! Measures how fast a client takes its answers and sends its uploads.
 //!
-//! Only the time counts in which bytes are ready and the client does not take them; the time of the
+//! Only time in which bytes are ready and the client does not take them counts; the time of the
 //! server's disks does not count. While bytes are ready, the client must take some within the stall
 //! time, and in each stall time as many bytes as the minimum rate demands.
 //!
 //! An upload is measured likewise: the client is offered space for bytes, and takes it when it
-//! sends them. Only the time counts in which the server waits for the client. `docs/overload.md`
-//! names an exception over HTTP/2.
+//! sends them. Only time in which the server waits for the client counts. `docs/overload.md` names
+//! an exception over HTTP/2.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::frontend::write::BodyMemory;
 use crate::types::AccountId;
 
 /// When this many streams of a connection are cut within [`STREAMS_CUT_IN`], the connection is cut
-/// too: a client that stalls so often is not merely slow.
+/// too: a client that stalls this often is not merely slow.
 const STREAMS_CUT_MAX: u32 = 16;
 /// The time in which cut streams are counted.
 const STREAMS_CUT_IN: Duration = Duration::from_secs(60);
@@ -42,7 +42,7 @@ pub(crate) struct StallLimits {
     pub(crate) stall: Duration,
     /// Bytes per second that it must take; 0 for no minimum.
     pub(crate) rate_min: u64,
-    /// Taking fewer bytes is no progress of note, while others need what it holds.
+    /// Taking fewer bytes does not count as progress while others need its resources.
     pub(crate) note: u64,
 }
 
@@ -66,7 +66,8 @@ pub(crate) enum CutOffReason {
     Stalled,
     /// Bytes were taken more slowly than the minimum rate.
     Slow,
-    /// Nothing of note was taken for some seconds, and others need what the answer or upload holds.
+    /// No progress was made for some seconds, and others need the resources of the answer or
+    /// upload.
     Contention,
 }
 
@@ -81,7 +82,7 @@ impl CutOffReason {
     }
 }
 
-/// What an answer holds that others may need.
+/// The resources of an answer that others may need.
 #[derive(Debug, Default)]
 struct Holds {
     /// Its place among the requests in progress.
@@ -90,7 +91,7 @@ struct Holds {
     memory: Vec<Weak<MemoryUse>>,
 }
 
-/// What an upload holds that others may need.
+/// The resources of an upload that others may need.
 #[derive(Debug)]
 pub(crate) struct UploadResources {
     /// The account for which it has a place among the requests.
@@ -130,7 +131,7 @@ pub(crate) struct Flow {
     quota: Mark,
     /// The last progress of note.
     note: Mark,
-    /// What it holds that others may need.
+    /// The resources of this answer that others may need.
     holds: Mutex<Holds>,
     /// The same of an upload.
     upload: Option<UploadResources>,
@@ -191,8 +192,9 @@ impl Flow {
         self.taken.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Records what it holds until an answer has been sent. The memory of a stream counts for its
-    /// connection too: the connection may still buffer the end of an answer when the stream ends.
+    /// Records the resources that it holds until an answer has been sent. The memory of a stream
+    /// counts for its connection too: the connection may still buffer the end of an answer when the
+    /// stream ends.
     pub(crate) fn hold(&self, pass: Option<&Arc<Pass>>, memory: Option<&Arc<MemoryUse>>) {
         let mut holds = self.holds();
         holds.pass = pass.map(Arc::downgrade).unwrap_or_default();
@@ -221,7 +223,7 @@ impl Flow {
             .collect()
     }
 
-    /// What it holds, if it is an upload.
+    /// Its resources, if it is an upload.
     pub(crate) const fn upload(&self) -> Option<&UploadResources> {
         self.upload.as_ref()
     }
@@ -241,7 +243,7 @@ impl Flow {
         Some(Duration::from_millis(millis(now).saturating_sub(since)))
     }
 
-    /// How long bytes have been ready since the last progress of note; `None` when none are ready.
+    /// How long bytes have been ready since the last progress; `None` when none are ready.
     pub(crate) fn stood(&self, now: Duration) -> Option<Duration> {
         let still = self.still(now)?;
         Some(self.since(&self.note).waited + still)
@@ -262,8 +264,8 @@ impl Flow {
         mark.taken.store(self.taken.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    /// The fault of its client under these limits; a copy source has other limits. Begins the next
-    /// quota when one is complete, and marks progress of note.
+    /// Checks its client against these limits, and returns the fault, if any; a copy source has
+    /// other limits. Begins the next quota when one is complete, and marks progress.
     pub(crate) fn judge(&self, limits: StallLimits, now: Duration) -> Option<CutOffReason> {
         if self.since(&self.note).taken >= limits.note {
             self.set(&self.note);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::payer::Payer;
 
-/// A memory from which answers take theirs: its address, which is one as long as it is used.
+/// Identifies a memory budget by its address, which is unique as long as the budget is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MemoryId(pub(super) usize);
 

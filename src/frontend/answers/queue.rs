@@ -59,7 +59,8 @@ impl<T> Queue<T> {
         self.waiters.load(Ordering::SeqCst) == 0
     }
 
-    /// Adds a demand, and returns what receives its bytes; `None` when `most` demands wait already.
+    /// Adds a demand, and returns the receiver of its bytes; `None` when `most` demands wait
+    /// already.
     pub(super) fn push(&self, demand: Demand, most: usize) -> Option<oneshot::Receiver<T>> {
         self.with(|lines| {
             if lines.len >= most {

@@ -8,7 +8,7 @@ use crate::types::AccountName;
 /// At most one line is written in this time, however many uploads are cut off.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
-/// The time of the last line, and what was not logged since.
+/// The time of the last line, and the uploads that were not logged since.
 #[derive(Debug, Default)]
 pub(super) struct Warnings {
     last: Option<Duration>,

@@ -117,7 +117,7 @@ impl StallCheck<'_> {
     }
 }
 
-/// Answers to cut off because others need what they hold: a place among the requests, or memory.
+/// Answers to cut off because others need their place among the requests or their memory.
 fn contended_answers<'a>(
     flows: &Flows,
     gate: &Gate,
@@ -148,9 +148,9 @@ fn contended_answers<'a>(
     cut
 }
 
-/// Uploads to cut off because accounts below their share need what they hold. Only uploads of
-/// accounts above their share are, so that each account keeps its share however slow its clients
-/// are.
+/// Uploads to cut off because accounts below their share need their resources. Only uploads of
+/// accounts above their share are cut off, so that each account keeps its share however slow its
+/// clients are.
 fn contended_uploads(
     flows: &Flows,
     gate: &Gate,
@@ -177,9 +177,9 @@ fn contended_uploads(
     cut
 }
 
-/// A part of the flows that made no progress of note for [`STILL_MAX`] and for which `holds`
-/// returns a value. `true` means that the payer has more than its share; these come first. Among
-/// equals, the one without progress for longest comes first.
+/// A part of the flows that made no progress for [`STILL_MAX`] and for which `holds` returns a
+/// value. `true` means that the payer has more than its share; these come first. Among equals, the
+/// one without progress for longest comes first.
 fn standing(flows: &Flows, now: Duration, holds: impl Fn(&Flow) -> Option<bool>) -> Vec<Arc<Flow>> {
     let mut standing = flows.find(|flow| {
         let stood = flow.stood(now).filter(|stood| *stood >= STILL_MAX)?;

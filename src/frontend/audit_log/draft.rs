@@ -48,7 +48,7 @@ impl Draft {
         self
     }
 
-    /// Records what the request is about, where its URL spells it differently.
+    /// Records the resource of the request, if its URL spells it differently.
     pub(in crate::frontend) fn about(&mut self, resource: Option<String>) {
         self.entry.resource = resource;
     }
@@ -100,7 +100,7 @@ impl Draft {
         self.entry.bytes_out += bytes;
     }
 
-    /// All of an answer was sent whose length was not known before.
+    /// An answer of unknown length was sent completely.
     pub(in crate::frontend) const fn ended(&mut self) {
         self.answer = Some(self.entry.bytes_out);
     }

@@ -32,7 +32,7 @@ use crate::protocol::model::operation::Framing;
 use crate::types::AccountId;
 use crate::types::ChecksumValue;
 
-/// Bytes of an unwanted body that are read all the same.
+/// The most bytes of an unwanted body that are read and dropped.
 const DRAIN_BYTES_MAX: u64 = 64 << 20;
 /// How long an unwanted body is read.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(5);
@@ -64,7 +64,7 @@ impl Origin {
         }
     }
 
-    /// The refusal when the watch cuts the body. The body of a copy source is cut only when other
+    /// The refusal if the watch cuts the body. The body of a copy source is cut only if other
     /// accounts need its memory.
     fn cut(&self) -> Refusal {
         match self {
@@ -97,14 +97,14 @@ pub(crate) struct SourceTime {
     pub(crate) deadline: Duration,
 }
 
-/// A request body. A client that sends it too slowly, or nothing of it for too long, is cut off.
+/// A request body. A client that sends it too slowly, or stalls for too long, is cut off.
 pub struct RequestBody {
     origin: Origin,
     /// Whether its end was read.
     ended: bool,
     /// The longest wait for a piece of a body, unless a client is watched.
     idle: Duration,
-    /// What watches it while its next piece is awaited.
+    /// The register that watches it while its next piece is awaited.
     uploads: Option<Arc<Flows>>,
     /// Set when its next piece is first awaited.
     watch: Option<Watch>,
@@ -206,20 +206,21 @@ impl RequestBody {
         Self { pace: Some(pace), ..self }
     }
 
-    /// How the content lies in the body: from here on [`Self::next`] gives the content alone.
+    /// Sets how the content is framed in the body: from here on [`Self::next`] returns only the
+    /// content.
     pub fn expect(&mut self, framing: Framing) {
         if let Some(decoder) = Decoder::of(framing) {
             self.decoder = Some(decoder);
         }
     }
 
-    /// Takes the content out of the body with this decoder, whatever [`Self::expect`] says.
+    /// Extracts the content from the body with this decoder, whatever [`Self::expect`] says.
     pub(crate) fn decode(&mut self, decoder: Decoder) {
         self.decoder = Some(decoder);
     }
 
     /// Gives back the last bytes that were read: they come next. From here on the body is watched
-    /// and paid for anew.
+    /// and charged again.
     pub(crate) fn give_back(&mut self, bytes: Bytes) {
         self.undecoded = bytes;
         (self.watch, self.memory, self.admitted) = (None, None, None);
@@ -229,9 +230,9 @@ impl RequestBody {
     ///
     /// # Errors
     /// `RequestTimeout` (408) when the client stalls or is too slow, `InvalidInput` when the
-    /// connection or its framing broke, `Crc64Mismatch` when its content is
-    /// not what it was. `CannotVerifyCopySource` when a copy source broke off or is too slow,
-    /// `ServerBusy` when the copy gives way to others.
+    /// connection or its framing broke, `Crc64Mismatch` when its content was changed.
+    /// `CannotVerifyCopySource` when a copy source broke off or is too slow, `ServerBusy` when the
+    /// copy gives way to others.
     pub async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
         loop {
             if let Some(decoder) = &mut self.decoder
@@ -266,7 +267,7 @@ impl RequestBody {
                     tracing::debug!(%error, "the request body broke off");
                     return Err(self.origin.broken(false));
                 }
-                // Trailers carry nothing we use. An empty piece is no progress: the wait goes on.
+                // Trailers are not used. An empty piece is not progress: the wait continues.
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) if !data.is_empty() => {
                         self.count(data.len() as u64, since)?;
@@ -425,7 +426,7 @@ impl RequestBody {
     /// Reads and drops the rest of the body, within limits, so that a client that is still sending
     /// receives the answer instead of a reset.
     pub async fn drain(&mut self) {
-        // It has limits of its own.
+        // Draining has limits of its own.
         (self.uploads, self.watch, self.idle) = (None, None, DRAIN_TIME_MAX);
         let clock = Arc::clone(&self.env.clock);
         let drained = async {

@@ -1,4 +1,4 @@
-//! Response bodies: their sources, and what they hold until they are sent.
+//! Response bodies: their sources, and the resources that they hold until they are sent.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -27,7 +27,7 @@ use crate::frontend::spans::Recording;
 pub type Next =
     Pin<Box<dyn Future<Output = Option<(Result<VecDeque<Bytes>, BodyError>, Source)>> + Send>>;
 
-/// Where a streamed body comes from: gives the next pieces and itself back.
+/// The source of a streamed body: returns the next pieces and itself.
 pub type Source = Box<dyn Pull>;
 
 /// Pulls pieces of a response body.
@@ -59,7 +59,7 @@ struct StreamFlow {
     offered: u64,
 }
 
-/// What a body holds until it is sent, and what observes its sending.
+/// The resources that a body holds until it is sent, and the observers of its sending.
 #[derive(Default)]
 struct Sending {
     /// The request's admission.
@@ -137,7 +137,7 @@ impl ResponseBody {
         self
     }
 
-    /// This body, or what was rendered if it was reserved for that.
+    /// This body, or the rendered bytes if it was reserved for them.
     #[must_use]
     pub(crate) fn or_rendered(self, rendered: Bytes) -> Self {
         let Some(reservation) = self.sending.reserved else { return self };
@@ -160,7 +160,7 @@ impl ResponseBody {
         self
     }
 
-    /// Notes in a flow what the body holds that other requests may need.
+    /// Notes in a flow the resources of the body that other requests may need.
     pub(crate) fn noted(self, flow: &Flow) -> Self {
         flow.hold(self.sending.pass.as_ref(), self.sending.holding.as_ref());
         self

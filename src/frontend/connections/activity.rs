@@ -80,7 +80,7 @@ impl Activity {
         self.is_leaving.load(Ordering::Acquire)
     }
 
-    pub(super) async fn told_to_leave(&self) {
+    pub(super) async fn leave_requested(&self) {
         self.leave.notified().await;
     }
 }

@@ -4,7 +4,7 @@
 //! 1. `peer.rs`: the addresses that count as one peer.
 //! 2. `activity.rs`: the state of one connection, in atomics, so that a request takes no lock.
 //! 3. `table.rs`: the policy, a state machine without clock or I/O.
-//! 4. This file: the table behind a lock, and guards that update it when they are dropped.
+//! 4. This file: the table behind a lock; slots and requests update it when they are dropped.
 //!
 //! Invariants: accepting never waits for a client. A connection with a request in progress is never
 //! closed for another. The numbers of served, leaving and refused connections are bounded.
@@ -62,7 +62,7 @@ pub(crate) enum Entry {
     Serve(Arc<Slot>),
     /// Its first request is answered 503.
     Refuse(RefusedSlot),
-    /// Too many are being refused: it is closed without an answer.
+    /// Too many are being refused: the connection is closed without an answer.
     Close,
 }
 
@@ -134,8 +134,8 @@ impl Slot {
     }
 
     /// Waits until the connection is signalled to close, to make room for another.
-    pub(crate) async fn told_to_leave(&self) {
-        self.activity.told_to_leave().await;
+    pub(crate) async fn leave_requested(&self) {
+        self.activity.leave_requested().await;
     }
 
     /// Waits until no request has been in progress for the time `long`.
@@ -159,7 +159,7 @@ impl Slot {
     /// Waits as long as a connection that is leaving or idle may stay: at least a `moment`, and
     /// until its requests have ended and nothing is `outstanding`. The latter is needed because a
     /// body ends when its last bytes are buffered, before the client has them. Returns after `most`
-    /// in any case, so that a client that keeps a request open does not keep the place for ever.
+    /// in any case, so that a client that keeps a request open does not keep the place forever.
     pub(crate) async fn goodbye(
         &self,
         mut moment: Duration,
@@ -209,8 +209,8 @@ impl InProgress {
     }
 
     /// Keeps the request in progress until the body ends.
-    pub(crate) const fn until_sent<B>(self, body: B) -> Guarded<B, Self> {
-        Guarded::new(body, self)
+    pub(crate) const fn until_sent<B>(self, body: B) -> HeldUntilSent<B, Self> {
+        HeldUntilSent::new(body, self)
     }
 }
 
@@ -220,21 +220,21 @@ impl Drop for InProgress {
     }
 }
 
-/// A response body that holds something until it was sent.
+/// A response body that holds a value until the body is sent.
 #[derive(Debug)]
-pub(crate) struct Guarded<B, G> {
+pub(crate) struct HeldUntilSent<B, G> {
     body: B,
-    _guard: G,
+    _held: G,
 }
 
-impl<B, G> Guarded<B, G> {
-    /// Holds `guard` until `body` was sent.
-    pub(crate) const fn new(body: B, guard: G) -> Self {
-        Self { body, _guard: guard }
+impl<B, G> HeldUntilSent<B, G> {
+    /// Holds `held` until `body` is sent.
+    pub(crate) const fn new(body: B, held: G) -> Self {
+        Self { body, _held: held }
     }
 }
 
-impl<B: Body + Unpin, G: Unpin> Body for Guarded<B, G> {
+impl<B: Body + Unpin, G: Unpin> Body for HeldUntilSent<B, G> {
     type Data = B::Data;
     type Error = B::Error;
 

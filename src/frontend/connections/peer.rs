@@ -26,7 +26,7 @@ impl PeerKey {
     pub(super) const fn is_loopback(self) -> bool {
         match self {
             Self::V4(bits) => bits >> 24 == 127,
-            // Of this network only ::1 is left: the others were mapped to IPv4.
+            // Only ::1 of this network occurs here: other addresses were mapped to IPv4.
             Self::V6(network) => matches!(network, [0, 0, 0, 0]),
         }
     }

@@ -46,7 +46,7 @@ pub(super) struct Id(u64);
 /// The decision about a new connection.
 #[derive(Debug)]
 pub(super) enum Decision {
-    /// It is served; if all places were taken, another was signalled to close.
+    /// The connection is served; if all places were taken, another was signalled to close.
     Open(Id, Arc<Activity>),
     /// Its first request is answered 503.
     Refuse,
@@ -103,7 +103,7 @@ struct IdleConnection {
 }
 
 impl IdleConnection {
-    /// Sorts the one that has been idle for longest first.
+    /// The order of closing: the longest idle first.
     const fn age_order(&self) -> (Duration, u64) {
         (self.since, self.id.0)
     }
@@ -217,13 +217,14 @@ impl Table {
         self.unknown + self.limits.reserved < self.limits.open_max
     }
 
-    /// Tells the least important idle connection to close; `false` when there is none.
+    /// Signals the least important idle connection to close; `false` when there is none.
     fn make_room(&mut self, unknown: bool) -> bool {
         if self.leaving >= self.limits.leaving_max {
             return false;
         }
         let found = self.next_unknown().or_else(|| {
-            // Beyond the share of unknown peers, one of them replaces only another of them.
+            // Beyond the share of unknown peers, an unknown peer replaces only another unknown
+            // peer.
             let any = !unknown || self.unknown_have_room();
             any.then(|| self.longest_idle().map(|idle| idle.id)).flatten()
         });

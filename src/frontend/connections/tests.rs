@@ -61,7 +61,7 @@ async fn a_body_on_its_way_is_a_request_in_progress() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_is_told_to_leave_before_it_listens() {
+async fn a_connection_that_must_leave_before_it_waits_gets_the_signal() {
     let connections = Connections::new(
         Limits { peer_max: 3, ..LIMITS },
         Arc::new(SimClock::new()),
@@ -69,7 +69,7 @@ async fn a_connection_is_told_to_leave_before_it_listens() {
     );
     let slots = [serve(&connections), serve(&connections)];
     let _newer = serve(&connections);
-    slots[0].told_to_leave().await;
+    slots[0].leave_requested().await;
     let request = slots[1].begin();
     let goodbye = slots[1].goodbye(GOODBYE, Duration::from_secs(60), || false);
     tokio::pin!(goodbye);

@@ -47,8 +47,8 @@ use crate::types::Peer;
 /// answers that the resource does not exist.
 const CHALLENGED_SINCE: ServiceVersion = ServiceVersion::new(2019, 12, 12);
 
-/// Admits a request whose address is known. The path of a part of a batch may omit what the batch's
-/// path has.
+/// Admits a request whose address is known. The path of a part of a batch may omit names that are
+/// in the batch's path.
 ///
 /// # Errors
 /// The refusal of the first check that fails.
@@ -109,7 +109,8 @@ async fn azure(
     Ok(Admitted { not_open, ..admitted })
 }
 
-/// Makes an operation fail unless its blob is open to `audience`. Returns the refusal then.
+/// Makes an operation fail unless the blob's access control list permits `audience`. Returns the
+/// refusal for that case.
 ///
 /// # Errors
 /// The same refusal, for an operation that no blob's access control list permits.
@@ -122,7 +123,7 @@ pub(super) fn demand_open(
     if parsed.is_some_and(permits) { Ok(refuse()) } else { Err(refuse()) }
 }
 
-/// How Azure refuses callers that do not authenticate.
+/// Azure's refusal of callers that do not authenticate.
 fn unauthenticated(version: Option<ServiceVersion>) -> Refusal {
     if version.is_some_and(|version| version >= CHALLENGED_SINCE) {
         return errors::from_auth(&crate::auth::Error::Missing);
@@ -172,8 +173,8 @@ async fn permit_anonymous(
     }
 }
 
-/// The account. A refusal may reveal that it does not exist: a host name of Azure that names no
-/// account does not resolve either.
+/// The account. A refusal may reveal that it does not exist: in Azure a host name without an
+/// account does not resolve.
 fn account(front: &FrontEnd, address: &Address) -> Result<Arc<Account>, Refusal> {
     let known = front.accounts.find(&address.account);
     let known = known.map_err(|unread| errors::unread_account(&address.account, &unread))?;

@@ -1,10 +1,10 @@
 //! Blobs whose name has a backslash, addressed through Azure, which reads a backslash in a URL as a
 //! slash.
 //!
-//! Such names are in stores of earlier releases, and other dialects make them. So that they can be
-//! read, changed and deleted, a URL with a backslash means the blob of exactly that name where it
-//! exists and the one with slashes does not. Only senders who proved who they are learn of it, and
-//! a signature of one blob is good for the name that it signs only.
+//! Such names are in stores of earlier releases, and other dialects create them. To make them
+//! accessible, a URL with a backslash means the blob of exactly that name if it exists and the one
+//! with slashes does not. Only authenticated senders can use this, and a signature of one blob is
+//! valid only for the name that it signs.
 
 use crate::auth::Reach;
 use crate::frontend::access::admitted::AddressedRequest;
@@ -25,8 +25,8 @@ use crate::types::BlobKey;
 use crate::types::BlobName;
 use crate::types::Revision;
 
-/// Who sends a request whose URL has a backslash, and the address with the name as it was sent, if
-/// that blob is meant.
+/// Identifies the sender of a request whose URL has a backslash. Also returns the address with the
+/// name as it was sent, if that blob is meant.
 ///
 /// # Errors
 /// Why the signature or token is refused, and the index's.
@@ -55,7 +55,7 @@ pub(super) async fn identify_with_backslash(
     Ok((caller, meant.then_some(address)))
 }
 
-/// Whether the sender was identified for more than the name with slashes.
+/// Whether the caller may access other names than the one with slashes.
 const fn may_mean_another(caller: &Caller) -> bool {
     match caller {
         Caller::Key | Caller::Principal(_) | Caller::User(_) => true,

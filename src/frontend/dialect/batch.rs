@@ -44,7 +44,7 @@ struct Ready<'a> {
     id: Option<String>,
     head: Parts,
     echo: Echo<'a>,
-    /// What it is about.
+    /// The account, container and blob that it names.
     address: Option<Address>,
     /// Its line of the audit log.
     draft: Option<Box<Draft>>,
@@ -60,7 +60,8 @@ pub(crate) async fn run(
     memory: Option<DocumentMemory>,
 ) -> Answer {
     if let Some(container) = batch.container.as_ref().filter(|name| !azure::may_be_made(name)) {
-        // One that another dialect made is served; else the whole batch is refused, not each part.
+        // A container that another dialect made is served. Otherwise the whole batch is refused,
+        // not each part.
         lookup::container(&front.rows, account, container).await?;
     }
     if let Some(fault) = batch.fault.take() {
@@ -91,7 +92,7 @@ pub(crate) async fn run(
     Ok(Reply::Batch { boundary, body }.into())
 }
 
-/// The answer to a batch of which no part is carried out: a part that says why.
+/// The answer to a batch of which no part is carried out: one part with the reason.
 fn refused(front: &FrontEnd, outer: Arrival<'_>, fault: &Refusal) -> Reply {
     front.count_refused(fault);
     let id = front.request_id().to_string();
@@ -192,7 +193,7 @@ async fn answer(
     let done = match admitted {
         Ok(Admitted { account, operation, authenticated, create_only, .. }) => {
             let mut none = RequestBody::empty(front.env.clone());
-            // The batch has the place among the requests.
+            // The batch holds the place among the requests.
             let admitted = None;
             let requester =
                 Requester { account: &account, arrival, authenticated, create_only, admitted };

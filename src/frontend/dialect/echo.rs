@@ -35,7 +35,7 @@ impl Echo<'_> {
         }
     }
 
-    /// Adds what the answer repeats of an operation; `scheme` is `http` or `https`.
+    /// Adds the parts of an operation that the answer repeats; `scheme` is `http` or `https`.
     pub(super) fn operation(&mut self, operation: &Operation, address: &Address, scheme: &str) {
         match self {
             Self::Azure(echo) => echo.operation(operation, address, scheme),

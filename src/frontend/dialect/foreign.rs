@@ -16,7 +16,7 @@ use crate::protocol::model::Reply;
 use crate::protocol::model::operation::Parsed;
 use crate::types::Timestamp;
 
-/// What an answer may repeat of its request.
+/// The parts of a request that an answer may repeat.
 #[derive(Clone, Debug)]
 pub struct ForeignEcho {
     /// The request's id.
@@ -70,7 +70,7 @@ pub trait Foreign: Debug + Send + Sync {
     /// Why it names none.
     fn address(&self, head: &Parts) -> Result<Address, Refusal>;
 
-    /// Who sends the request.
+    /// Identifies the sender of the request.
     ///
     /// # Errors
     /// Why the sender's proof is refused.
@@ -82,7 +82,7 @@ pub trait Foreign: Debug + Send + Sync {
     /// When the head requests no known operation.
     fn action(&self, head: &Parts, address: &Address) -> Result<Action, Refusal>;
 
-    /// The operation that the request asks for.
+    /// The operation of the request.
     ///
     /// # Errors
     /// The first thing that is wrong with the head.

@@ -15,7 +15,7 @@ use crate::types::ChecksumValue;
 pub use crate::protocol::azure::query_records::QueryRecords;
 pub use crate::protocol::azure::structured::Encoder;
 
-/// Takes the content out of a body as it arrives.
+/// Extracts the content from a body as it arrives.
 #[derive(Debug)]
 pub enum Decoder {
     /// Numbered segments with checksums: Azure's structured message.
@@ -39,8 +39,8 @@ impl Decoder {
         }
     }
 
-    /// Takes the next bytes of the body and gives the content among them; call until `bytes` is
-    /// empty. The content is not yet verified: nothing of it may be visible before
+    /// Takes the next bytes of the body and returns the content among them; call it until `bytes`
+    /// is empty. The content is not yet verified: none of it may become visible before
     /// [`Self::finish`].
     ///
     /// # Errors

@@ -1,10 +1,12 @@
-//! The case of metadata names. Azure keeps it; the header names of the HTTP library have none.
+//! The case of metadata names. Azure preserves it; the HTTP library's header names are in lower
+//! case.
 //!
-//! `spelling.rs` notes how a request spells them. hyper notes how the answer of another server
-//! does, in an extension of the message whose type is its own, and spells the names of an answer
-//! as such an extension says. So hyper is asked for both: to read a spelling it writes a head in
-//! memory, and to make one it reads a head in memory. Copies of blobs with metadata from other
-//! servers cost that, and answers with upper-case names that a thread has not kept (ADR 0043).
+//! `spelling.rs` notes the case of the names of a request. hyper notes that of the answer of
+//! another server, in an extension of a private type, and uses such an extension to spell the names
+//! of an answer. The private type can only be read and made by hyper itself: to read a spelling it
+//! writes a head in memory, and to make one it reads a head in memory. This is needed for copies of
+//! blobs with metadata from other servers, and for answers with upper-case names that a thread has
+//! not kept (ADR 0043).
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -104,8 +106,8 @@ thread_local! {
     static KNOWN: RefCell<VecDeque<Known>> = const { RefCell::new(VecDeque::new()) };
 }
 
-/// What an answer needs so that hyper spells the names of this metadata as they are; `None` if all
-/// of them are in lower case.
+/// The extensions with which hyper keeps the case of the names of this metadata; `None` if all of
+/// them are in lower case.
 #[must_use]
 pub fn spelling(metadata: &Metadata) -> Option<Extensions> {
     if metadata.iter().all(|(name, _)| !name.bytes().any(|byte| byte.is_ascii_uppercase())) {
@@ -140,14 +142,14 @@ fn made(names: &str) -> Option<Extensions> {
     found.take()
 }
 
-/// Lets hyper serve one request in memory. Returns what it writes.
+/// Has hyper serve one request in memory. Returns the bytes that it writes.
 fn exchange(head: String, answer: impl Fn(Request<Incoming>) -> Response<Empty<Bytes>>) -> Vec<u8> {
     let io = Memory { unread: head.into(), written: Vec::new() };
     let service = service_fn(|request| ready(Ok::<_, Infallible>(answer(request))));
     let mut builder = http1::Builder::new();
     builder.preserve_header_case(true).max_headers(HEADERS_MAX).half_close(true);
     let mut served = builder.serve_connection(io, service);
-    // Nothing in it waits, so once is enough.
+    // Nothing in it waits, so one poll is enough.
     let done = served.poll_without_shutdown(&mut Context::from_waker(Waker::noop()));
     debug_assert!(matches!(done, Poll::Ready(Ok(()))), "a connection in memory: {done:?}");
     served.into_parts().io.written

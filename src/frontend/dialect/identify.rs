@@ -31,7 +31,7 @@ use crate::protocol::model::Refusal;
 use crate::types::ContainerName;
 use crate::types::Peer;
 
-/// Who sends a request.
+/// Identifies the sender of a request.
 ///
 /// # Errors
 /// Why its signature or token is refused.
@@ -98,7 +98,7 @@ pub(super) async fn identify(
     Ok(Caller::Key)
 }
 
-/// The holder of a signature, as the audit log names them.
+/// The name of a signature's holder in the audit log.
 fn holder(signature: &Signature) -> audit_log::Principal {
     let delegator = signature.delegator().map(|delegator| audit_log::Subject {
         issuer: delegator.issuer.to_owned(),
@@ -107,8 +107,8 @@ fn holder(signature: &Signature) -> audit_log::Principal {
     audit_log::Principal::Sas { policy: signature.policy().map(str::to_owned), delegator }
 }
 
-/// The principal of a token, in an account. In accounts for development the signature may not
-/// count.
+/// The principal of a token, in an account. In accounts for development the signature may be
+/// ignored.
 async fn principal_in(
     front: &FrontEnd,
     account: &Account,

@@ -9,15 +9,15 @@
 //! 4. `framing.rs` has bodies that carry their checksums; `source.rs` and `outside.rs` write
 //!    the requests of a copy for its source.
 //! 5. Only Azure has `batch.rs`, requests in a request, `website.rs`, the web endpoint,
-//!    `backslash.rs`, names that Azure reads otherwise than they are sent, and `header_case.rs`
-//!    with `spelling.rs`, the case of metadata names.
+//!    `backslash.rs`, names that Azure interprets differently than they are sent, and
+//!    `header_case.rs` with `spelling.rs`, the case of metadata names.
 //! 6. `s3/` recognises, identifies and admits the requests of S3 and verifies their bodies. The
-//!    fields of a form are read there before all else (`s3/forms.rs`).
+//!    fields of a form are read there first (`s3/forms.rs`).
 //! 7. `foreign.rs` is the interface of a dialect that a test provides. Only builds with debug
 //!    assertions take one (ADR 0031).
 //!
-//! Not here: the bytes of a dialect, which `protocol` reads and writes. A dialect that is served
-//! has a variant here.
+//! Not here: the bytes of a dialect, which `protocol` reads and writes. Each dialect has a variant
+//! here.
 
 pub(in crate::frontend) mod admit;
 mod backslash;
@@ -68,7 +68,7 @@ pub(in crate::frontend) use s3::sts::serve as answer_token_call;
 pub struct Dialects {
     /// How host names name accounts in Azure's dialect.
     pub addressing: Addressing,
-    /// What S3 needs to know.
+    /// The settings of S3.
     pub s3: S3Settings,
     /// The dialect of a test. A release has none (ADR 0031).
     #[cfg(debug_assertions)]
@@ -88,7 +88,7 @@ impl Dialects {
         }
     }
 
-    /// The dialect that a test brought along, if the request speaks it.
+    /// The dialect that a test provides, if the request speaks it.
     #[cfg(debug_assertions)]
     fn of_a_test(&self, head: &Parts) -> Option<Dialect<'_>> {
         let foreign = self.foreign.as_deref().filter(|foreign| foreign.recognises(head))?;
@@ -172,7 +172,7 @@ impl<'a> Dialect<'a> {
         }
     }
 
-    /// Whether the request announces a form, whose fields are read before all else.
+    /// Whether the request announces a form, whose fields are read first.
     pub(in crate::frontend) fn has_form(self, head: &Parts) -> bool {
         match self {
             Self::S3(settings) => settings.has_form(head),

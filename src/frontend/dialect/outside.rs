@@ -31,7 +31,7 @@ pub(in crate::frontend) fn headers(source: &CopySource) -> Result<HeaderMap, Ref
         headers.insert(AUTHORIZATION, text(token)?);
     }
     if source.authorization.is_some() || source.key.is_some() {
-        // A storage service takes tokens and keys of versions that know them only.
+        // A storage service accepts tokens and keys only with versions that know them.
         headers.insert("x-ms-version", HeaderValue::from_static("2021-12-02"));
     }
     Ok(headers)

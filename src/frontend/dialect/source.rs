@@ -39,7 +39,7 @@ pub(in crate::frontend) struct AuthorizedSource {
 /// there, and the operation is one that trusts it.
 ///
 /// # Errors
-/// `CannotVerifyCopySource` with what the source refuses.
+/// `CannotVerifyCopySource` with the refusal of the source.
 pub(in crate::frontend) async fn authorize(
     front: &FrontEnd,
     requester: Requester<'_>,
@@ -108,7 +108,7 @@ fn source_head(requester: Requester<'_>, source: &CopySource) -> Result<Parts, R
         && names(&head, requester.account)
         && starts_with(own, "bearer ")
     {
-        // A copy within an account: its token is good for the source as well.
+        // A copy within an account: its token is valid for the source as well.
         head.headers.insert(AUTHORIZATION, own.clone());
     }
     Ok(head)

@@ -1,10 +1,10 @@
 //! Notes how the head of a request spells its metadata names, while the bytes of the connection are
 //! read (ADR 0043). HTTP/1 only.
 //!
-//! hyper's parser alone decides what a request is. What is noted here is asked only for the
-//! spelling of a name that hyper has parsed. At worst a name has the case of another head of the
-//! connection, or lower case: if a client sends a request before it has the answer of the last one,
-//! and if what is left of a body looks like a head.
+//! hyper's parser alone decides what a request is. The notes are used only for the case of a name
+//! that hyper has parsed. At worst a name has the case of another head of the connection, or lower
+//! case: if a client sends a request before it has the answer of the last one, and if the rest of a
+//! body looks like a head.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -22,14 +22,14 @@ use crate::types::Metadata;
 /// Bytes of a line that are kept until its end is read, and bytes of all names of a head. Metadata
 /// has 8 KiB at most.
 const BYTES_MAX: usize = 16 << 10;
-/// The end of a request line. What precedes it on the line does not matter.
+/// The end of a request line. The rest of the line does not matter.
 const VERSIONS: [&[u8]; 2] = [b"HTTP/1.1", b"HTTP/1.0"];
-/// The begin of a request line whose request sets no metadata, so that its head is not looked at.
-/// Reads are most requests.
+/// The beginning of a request line whose request sets no metadata, so that its head is not
+/// examined. Reads are most requests.
 const READS: [&[u8]; 2] = [b"GET ", b"HEAD "];
-/// Bytes of the end of a line that tell whether it is a request line.
+/// Bytes at the end of a line that show whether it is a request line.
 const VERSION_TAIL: usize = 9;
-/// Bytes of a head. What is longer is a body that looks like one.
+/// Bytes of a head. Longer text is a body that looks like a head.
 const HEAD_BYTES_MAX: usize = 256 << 10;
 
 /// The metadata names of a head without their prefix, as they are spelled.
@@ -39,13 +39,13 @@ struct Names(Vec<String>);
 /// Metadata with its names as the head of its request spells them.
 pub(super) fn respelled(metadata: Metadata, extensions: &Extensions) -> Metadata {
     let Some(Names(names)) = extensions.get::<Names>() else { return metadata };
-    // What looks like an earlier head is part of a body.
+    // Text that looks like an earlier head is part of a body.
     metadata.respelled(|name| {
         names.iter().rev().find(|spelled| spelled.eq_ignore_ascii_case(name)).cloned()
     })
 }
 
-/// What a connection has read of the head of its next request.
+/// The bytes that a connection has read of the head of its next request.
 #[derive(Debug, Default)]
 pub struct Spelling {
     scan: Mutex<Scan>,
@@ -54,7 +54,8 @@ pub struct Spelling {
 #[derive(Debug, Default)]
 struct Scan {
     stage: Stage,
-    /// The begin of a line whose end is not read yet; of a line before the head its last bytes.
+    /// The beginning of a line whose end is not read yet; for a line before the head, its last
+    /// bytes.
     held: Vec<u8>,
     names: Vec<String>,
     /// Bytes of `names`.
@@ -71,7 +72,7 @@ enum Stage {
     /// Lines of the head are read.
     Head,
     /// The head is read, or has no metadata. If more is read before it is given to a request, it
-    /// was no head, or this is the rest of it.
+    /// was not a head, or this is the rest of it.
     After,
     /// The request has it, and its answer is not there yet.
     Given,
@@ -127,7 +128,7 @@ impl Scan {
     /// Keeps the part of a line that matters.
     fn hold(&mut self, part: &[u8]) {
         if self.stage == Stage::Before {
-            // A body that nobody read may precede the request line.
+            // An unread body may precede the request line.
             let tail = part.len().saturating_sub(VERSION_TAIL);
             self.held.extend_from_slice(part.get(tail..).unwrap_or_default());
             let surplus = self.held.len().saturating_sub(VERSION_TAIL);

@@ -1,5 +1,5 @@
 //! The web endpoint, which only Azure has. While the service properties of an account have a static
-//! website, it serves the documents of `$web` to everybody, whatever the public access of that
+//! website, it serves the documents of `$web` to everyone, whatever the public access of that
 //! container.
 
 use std::sync::Arc;
@@ -132,7 +132,7 @@ impl SiteRequest<'_> {
         Ok(OwnedWebsite { account, website })
     }
 
-    /// The first document that exists of those that the path may mean.
+    /// The first existing document among those that the path may mean.
     async fn document(self, owned: &OwnedWebsite, conditions: WebConditions) -> Answer {
         let missing = || Refusal::from(Reason::WebContentNotFound);
         let path = self.site.path.as_deref().ok_or_else(missing)?;

@@ -65,7 +65,7 @@ pub(super) async fn carry_out(
             return parts::get(front, blob(path, precondition), wanted, requester.payer()).await;
         }
         O::QueryBlob { path, precondition, query } => {
-            // In a box: other requests need not have room for it.
+            // Boxed, so that other requests do not reserve its space.
             let (blob, payer) = (blob(path, precondition), requester.payer());
             return boxed(|| query::query(front, blob, *query, payer)).await;
         }

@@ -3,7 +3,7 @@
 use crate::frontend::body::RequestBody;
 use crate::frontend::ingest::DocumentMemory;
 
-/// What follows the head of a request.
+/// The part of a request behind its head.
 pub(crate) struct RequestContent<'a> {
     /// The body; its document, if any, is read already.
     pub(crate) body: &'a mut RequestBody,

@@ -1,5 +1,5 @@
-//! The keys of encryption scopes: what a request writes under a scope is encrypted under its key,
-//! and what was written is decrypted for everybody who may read it.
+//! The keys of encryption scopes: content that a request writes under a scope is encrypted under
+//! its key, and is decrypted for everyone who may read it.
 //!
 //! Source: "Encryption scopes for Blob storage". A disabled scope refuses reads and writes with
 //! 403; the service's code for it is not documented.
@@ -16,8 +16,8 @@ use crate::types::ContentMd5;
 use crate::types::CustomerKey;
 use crate::types::Encryption;
 
-/// Puts the key of the scope that a write names into what must hold. A scope that is a name and
-/// nothing else stays one.
+/// Puts the key of the scope that a write names into its precondition. A scope without a key stays
+/// without one.
 ///
 /// # Errors
 /// `AuthorizationFailure` for a disabled scope.
@@ -50,7 +50,7 @@ pub(crate) fn fill_of_upload(
     fill(account, precondition)
 }
 
-/// Refuses what is under a disabled scope, also under its name alone.
+/// Refuses blobs under a disabled scope, also those that only have its name.
 ///
 /// # Errors
 /// `AuthorizationFailure`.

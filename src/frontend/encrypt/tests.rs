@@ -158,7 +158,7 @@ async fn changed_content_with_right_checksums_is_not_served() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn content_that_is_not_authentic_is_counted_and_told_with_blob_and_request() {
+async fn content_that_is_not_authentic_is_counted_and_logged_with_blob_and_request() {
     let rig = rig(64 << 20, WriteConfig::default()).await;
     let (content, encrypting, decrypting) = (bytes(40_000, 3), encrypting(&rig), decrypting('A'));
     let mut forged = chunks(&encrypting, &content);
@@ -168,7 +168,7 @@ async fn content_that_is_not_authentic_is_counted_and_told_with_blob_and_request
     let log = CapturedLog::default();
     let _kept = log.begin();
     let id = Uuid::from_u128(17);
-    let told = |count: u64| {
+    let logged = |count: u64| {
         let extent = format!("extent {}", location(&stored).extent);
         let parts = ["ERROR", &format!("request={id}"), "devstore", "photos", "a b", &extent];
         assert_eq!(
@@ -181,7 +181,7 @@ async fn content_that_is_not_authentic_is_counted_and_told_with_blob_and_request
         let read = fetch(&*rig.node, Some(&decrypting), &piece);
         let read = identified(Some(id), read).await;
         assert_eq!(matches!(read, Err(PieceError::NotAuthentic(Some(_)))), count > 0, "{read:?}");
-        told(count);
+        logged(count);
     }
     // A wrong key is the client's fault.
     let other = self::decrypting('B');
@@ -191,7 +191,7 @@ async fn content_that_is_not_authentic_is_counted_and_told_with_blob_and_request
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_md5_that_is_not_authentic_is_counted_and_told_with_blob_and_request() {
+async fn an_md5_that_is_not_authentic_is_counted_and_logged_with_blob_and_request() {
     let rig = rig(64 << 20, WriteConfig::default()).await;
     let content_md5 = ContentMd5::Plain(Md5::of(b"content"));
     let mut properties = BlobProperties { content_md5, ..BlobProperties::default() };

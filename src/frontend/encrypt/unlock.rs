@@ -1,4 +1,4 @@
-//! Unlocks blobs: finds the key under which one is, and refuses what is under a disabled scope.
+//! Unlocks blobs: finds the key of a blob, and refuses blobs under a disabled scope.
 
 use prometheus_client::metrics::counter::Counter;
 
@@ -26,7 +26,7 @@ use crate::protocol::model::operation::RequestEncryption;
 use crate::types::AccountName;
 use crate::types::Encryption;
 
-/// What can decrypt a blob that is about to be looked up.
+/// The means to decrypt a blob that is about to be looked up.
 pub(crate) enum Unlocking {
     /// Nothing: no key came with the request, and the account has no scopes with keys.
     Nothing,
@@ -63,7 +63,7 @@ impl Unlocking {
         }))
     }
 
-    /// For the blob that was found. `None` for one that is not under a key.
+    /// For the blob that was found; `None` if it is not under a key.
     ///
     /// # Errors
     /// `AuthorizationFailure` for a blob under a disabled scope.
@@ -103,7 +103,7 @@ pub(crate) async fn check_blob(
     check(account, under(front, blob).await?.as_ref())
 }
 
-/// Puts the key of a blob's scope into what must hold for a change of its properties, which need
+/// Puts the key of a blob's scope into the precondition of a change of its properties, which need
 /// not name the scope: a Content-MD5 among them is stored under that key.
 ///
 /// # Errors
@@ -121,7 +121,8 @@ pub(crate) async fn fill_of_blob(
     fill_of_upload(account, under.as_ref(), precondition)
 }
 
-/// What a blob is under; nothing if the look-up is refused, which the operation itself then tells.
+/// The encryption of a blob; `None` if the look-up is refused. The operation itself then reports
+/// the refusal.
 async fn under(front: &FrontEnd, blob: &BlobVersion) -> Result<Option<Encryption>, Refusal> {
     let (key, revision, guard) = (blob.key.clone(), blob.revision, Guard::default());
     let read = ReadBlob { key, revision, guard, range: None, pieces: false };

@@ -9,12 +9,12 @@ use tokio::sync::oneshot;
 use crate::types::MD5_BATCH_MAX;
 use crate::types::Md5Stream;
 
-/// Shorter bodies are hashed at once: waiting costs more than it saves. So are shorter pieces, when
-/// it is their turn.
+/// Shorter bodies are hashed immediately: waiting costs more than it saves. So are shorter pieces,
+/// when it is their turn.
 pub(super) const PIECE_BYTES_MIN: usize = 8 << 10;
 /// The most bytes of a body in one batch: one long piece would be hashed alone after the others.
 const PIECE_BYTES_MAX: usize = 64 << 10;
-/// What a piece counts beside its bytes: many tiny ones must not take much memory.
+/// The cost of a piece beside its bytes: many tiny ones must not take much memory.
 const PIECE_COST: usize = 512;
 /// A body with this much joins the batches of others, bytes.
 const READY_BYTES: usize = 32 << 10;
@@ -24,7 +24,7 @@ const READY_BYTES: usize = 32 << 10;
 pub(super) struct Backlog {
     bodies: HashMap<u64, Body>,
     next_id: u64,
-    /// What waits of all of them.
+    /// The queued bytes of all bodies.
     bytes: usize,
     /// Bodies that may join a batch, in turn. Some may have left.
     ready: VecDeque<u64>,
@@ -35,7 +35,7 @@ struct Body {
     /// `None` while a thread hashes it.
     stream: Option<Md5Stream>,
     pieces: VecDeque<Bytes>,
-    /// What its pieces count.
+    /// The cost of its pieces.
     bytes: usize,
     /// Whether it is among the ready ones.
     is_ready: bool,
@@ -50,11 +50,11 @@ pub(super) struct Lane {
     pub(super) stream: Md5Stream,
     /// Pieces that are too short for a batch, which come first.
     pub(super) short: Vec<Bytes>,
-    /// A piece for the batch; empty if there is none.
+    /// A piece for the batch; empty if no piece waits.
     pub(super) piece: Bytes,
 }
 
-/// What a body that lags behind does next.
+/// The next step of a body that lags behind.
 #[derive(Debug)]
 pub(super) enum Step {
     /// Nothing: it has caught up.
@@ -78,7 +78,7 @@ impl Backlog {
         id
     }
 
-    /// What waits of all bodies.
+    /// The queued bytes of all bodies.
     pub(super) const fn bytes(&self) -> usize {
         self.bytes
     }
@@ -100,7 +100,7 @@ impl Backlog {
         bytes
     }
 
-    /// What the body does next to lag behind by at most `lag` bytes.
+    /// The next step of a body, so that it lags behind by at most `lag` bytes.
     pub(super) fn step(&mut self, id: u64, lag: usize) -> Step {
         let Some(body) = self.bodies.get_mut(&id) else { return Step::Broken };
         let is_out = body.stream.is_none();
@@ -154,7 +154,7 @@ impl Backlog {
     /// Takes streams back that were hashed.
     pub(super) fn put_back(&mut self, lanes: Vec<Lane>) {
         for Lane { id, stream, .. } in lanes {
-            // One that was given up has no place any more.
+            // A body that was given up has no place any more.
             let Some(body) = self.bodies.get_mut(&id) else { continue };
             body.stream = Some(stream);
             drop(body.returned.take());

@@ -83,11 +83,9 @@ impl Collector for AccountMetrics {
         type Which = fn(&Traffic) -> &Counter;
         let bytes = Some(&Unit::Bytes);
         let families: [(&str, &str, Option<&Unit>, Which); 3] = [
-            ("account_requests", "Requests of the account that were let in.", None, |t| {
-                &t.requests
-            }),
+            ("account_requests", "Admitted requests of the account.", None, |t| &t.requests),
             ("account_received", "Bytes of bodies sent to the account.", bytes, |t| &t.received),
-            ("account_sent", "Bytes of bodies that the account answered.", bytes, |t| &t.sent),
+            ("account_sent", "Bytes of bodies sent in answers of the account.", bytes, |t| &t.sent),
         ];
         for (name, help, unit, which) in families {
             let mut metric = encoder.encode_descriptor(name, help, unit, MetricType::Counter)?;

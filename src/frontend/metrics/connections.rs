@@ -12,9 +12,9 @@ use crate::telemetry::Counters;
 pub(crate) enum NotServed {
     /// Its peer has the most that it may have.
     Peer,
-    /// All places are taken, and no connection could be closed for it.
+    /// All places were taken, and no connection could be closed for the new one.
     Full,
-    /// Too many were being refused: it was closed without an answer.
+    /// Too many were being refused: the connection was closed without an answer.
     Unanswered,
 }
 
@@ -72,7 +72,7 @@ impl ConnectionMetrics {
         let help = "Connections that were not served: peer, too many of its address; full, all are \
                     taken; unanswered, closed without an answer";
         made.refused.register(registry, "connections_refused", help);
-        let help = "Idle connections that were told to leave for new ones";
+        let help = "Idle connections that were asked to close to make room for new ones";
         registry.register("connections_gave_way", help, made.gave_way.clone());
         let help = "Times the system failed to accept a connection";
         registry.register("accept_errors", help, made.accept_errors.clone());

@@ -35,11 +35,11 @@ impl Default for RefusalMetrics {
 impl RefusalMetrics {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let made = Self::default();
-        let help = "Requests answered 503 ServerBusy, by what was short";
+        let help = "Requests answered 503 ServerBusy, by the exhausted resource";
         made.busy.register(registry, "busy_answers", help);
-        let help = "Requests whose sender did not prove who they are, by what was wrong";
+        let help = "Requests that failed authentication, by reason";
         made.authentication.register(registry, "authentication_failures", help);
-        let help = "Requests whose sender may not do what they ask, by what did not allow it";
+        let help = "Requests that failed authorization, by the mechanism that refused them";
         made.authorization.register(registry, "authorization_failures", help);
         made
     }

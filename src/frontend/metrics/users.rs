@@ -35,7 +35,7 @@ pub(crate) struct UserMetrics {
 impl UserMetrics {
     /// Shows them in `registry`.
     pub(crate) fn register(&self, registry: &mut Registry) {
-        let what = "Requests of the user that were let in, with temporary keys too";
+        let what = "Admitted requests of the user, also with temporary keys";
         registry.register("user_requests", what, self.requests.clone());
     }
 

@@ -39,7 +39,7 @@ pub(crate) async fn get(
     })
 }
 
-/// What Set Container ACL puts in the place of what was there.
+/// The settings with which Set Container ACL replaces the old ones.
 #[derive(Debug)]
 pub(crate) struct NewAcl {
     pub(crate) public_access: PublicAccess,

@@ -1,4 +1,4 @@
-//! What is known of a blob, and of the parts in which it was uploaded.
+//! GetObjectAttributes: facts of a blob and of the parts in which it was uploaded.
 
 use crate::frontend::encrypt;
 use crate::frontend::encrypt::unlock::Unlocking;

@@ -84,7 +84,7 @@ pub(crate) async fn put(
         object: put.object,
     };
     encrypt_md5(&front.env, key, &mut properties);
-    // Bytes before pointers: they are durable here, the row that names them comes next.
+    // Bytes before pointers: the bytes are durable here; the row that names them is written next.
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
     let write = PutBlob {
@@ -112,8 +112,8 @@ pub(crate) async fn put(
     Ok(with_encryption_header(reply, &encryption))
 }
 
-/// The source of S3's tag of content that came in one piece. Under a customer's key it is random,
-/// because an MD5 would confirm a guess of the content.
+/// The source of S3's ETag for content that was uploaded in one piece. Under a customer's key it is
+/// random, because an MD5 would confirm a guess of the content.
 pub(super) fn content_tag(front: &FrontEnd, key: Option<&CustomerKey>) -> ContentTag {
     match key {
         None => ContentTag::PropertyMd5,
@@ -159,7 +159,8 @@ pub(super) async fn update(
     update_under(front, blob, change).await.map(|(change, _)| change)
 }
 
-/// As [`update`]. Also returns under what the blob is, as far as the request or its container says.
+/// As [`update`]. Also returns the encryption of the blob, as far as the request or its container
+/// names it.
 async fn update_under(
     front: &FrontEnd,
     blob: BlobTarget<'_>,
@@ -173,7 +174,7 @@ async fn update_under(
     }
     let guard = lookup::guard(precondition);
     let encryption = guard.encryption.clone();
-    // Only other metadata makes a version.
+    // Only a change of metadata makes a version.
     let into = matches!(change, BlobChange::Metadata(_)).then_some(container);
     let write = UpdateBlob { key: blob.key, revision: blob.revision, guard, change };
     let answer = commit::commit_into(&front.rows, into, write, None).await;

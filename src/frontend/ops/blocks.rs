@@ -38,7 +38,7 @@ use crate::types::BlockListEntry;
 use crate::types::Metadata;
 use crate::types::Tags;
 
-/// The most memory that a block takes in a list that was read: its id and its length.
+/// The most memory that a block takes in a decoded list: its id and its length.
 const READ_BYTES: u64 = 96;
 /// The most memory that a block takes in a rendered list: its id in Base64, its length and four
 /// tags. Counted twice, because the list is copied into pieces.
@@ -129,7 +129,7 @@ pub(crate) const fn list_memory_of(kind: BlockListKind) -> u64 {
     both as u64 * READ_BYTES + rendered as u64 * RENDERED_BYTES
 }
 
-/// The memory that a block list takes which was read.
+/// The memory that a decoded block list takes.
 pub(crate) fn list_memory(reply: &Reply) -> u64 {
     let Reply::BlockList { committed, uncommitted, .. } = reply else { return 0 };
     let count = |blocks: &Option<Vec<BlockItem>>| blocks.as_ref().map_or(0, Vec::len) as u64;

@@ -86,7 +86,7 @@ pub(crate) async fn create(
     commit::changed(answer, Subject::Container).map(Reply::ContainerCreated)
 }
 
-/// Create Container of one that exists: the owner that asks for the same settings again has it.
+/// Create Container of an existing one succeeds if its owner requests the same settings.
 async fn keep(
     front: &FrontEnd,
     account: &Account,
@@ -159,14 +159,14 @@ pub(crate) async fn set_metadata(
     commit::changed(answer, Subject::Container).map(Reply::ContainerChanged)
 }
 
-/// Delete Container. One whose blobs may be locked must be empty.
+/// Delete Container. A container whose blobs may be locked must be empty.
 pub(crate) async fn delete(
     front: &FrontEnd,
     container: ContainerTarget<'_>,
 ) -> Result<Reply, Refusal> {
     let record = lookup::container(&front.rows, container.account, &container.name).await?;
     if record.object_lock().is_some() {
-        // Azure has no delete markers: nobody would know how to remove those that are left.
+        // Azure has no delete markers, so its clients could not remove those that are left.
         let without_markers = History::VersionsUp { snapshots: true };
         return delete_if_empty(front, container, without_markers).await;
     }
@@ -180,8 +180,8 @@ pub(crate) async fn delete(
     }
 }
 
-/// Delete a container that must be empty: no acknowledged write into it is lost (ADR 0033). What of
-/// the history of its blobs `counts`.
+/// Delete a container that must be empty: no acknowledged write into it is lost (ADR 0033).
+/// `counts` says which parts of the history of its blobs make it non-empty.
 pub(crate) async fn delete_if_empty(
     front: &FrontEnd,
     container: ContainerTarget<'_>,

@@ -25,7 +25,7 @@ use crate::frontend::state::FrontEnd;
 use crate::index::BlobView;
 use crate::index::Guard;
 use crate::index::ReadBlob;
-use crate::index::ReadGuard;
+use crate::index::ReadNote;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -50,7 +50,7 @@ pub(super) struct Opened {
     pub(super) blob: BlobVersion,
     pub(super) view: BlobView,
     /// Keeps reclaim from freeing what the view names.
-    pub(super) guard: ReadGuard,
+    pub(super) note: ReadNote,
     /// The key of a blob that is under one.
     pub(super) decrypting: Option<Decrypting>,
     pub(super) tiers: TierFamily,
@@ -65,12 +65,12 @@ pub(super) async fn open(
 ) -> Result<Opened, Refusal> {
     let (unlocking, tiers) = (Unlocking::of(front, &blob), blob.account.account_type.tiers());
     let Located { blob, precondition, .. } = blob.locate(&front.rows).await?;
-    // Before the look-up: what it finds is not freed until the content has been read.
-    let mut guard = front.rows.inflight.read(front.env.clock.monotonic());
+    // Noted before the look-up, so that nothing that it finds is freed before the content was read.
+    let mut note = front.rows.inflight.read(front.env.clock.monotonic());
     let BlobVersion { key, revision } = blob.clone();
-    let guard_of_read = lookup::guard(precondition);
-    let versioning = guard_of_read.protection.versioning;
-    let look_up = ReadBlob { key, revision, guard: guard_of_read, range, pieces: true };
+    let guard = lookup::guard(precondition);
+    let versioning = guard.protection.versioning;
+    let look_up = ReadBlob { key, revision, guard, range, pieces: true };
     let mut view = match read_blob(front, look_up).await {
         Ok(view) => view,
         Err(refused) if is_archived(&refused) => {
@@ -78,12 +78,12 @@ pub(super) async fn open(
         }
         Err(refused) => return Err(refused),
     };
-    read::found(&mut guard, &mut view);
+    read::found(&mut note, &mut view);
     let decrypting = unlocking.found(&view.record)?;
     encrypt::decrypt_md5(decrypting.as_ref(), &mut view.record.properties)?;
     encrypt::decrypt_checksums(decrypting.as_ref(), &mut view.record)?;
     front.copies.show_progress(&mut view.record);
-    Ok(Opened { blob, view, guard, decrypting, tiers, versioning })
+    Ok(Opened { blob, view, note, decrypting, tiers, versioning })
 }
 
 /// Get Blob. `payer` is charged for the memory of the answer.
@@ -93,7 +93,7 @@ pub(crate) async fn get(
     bytes: WantedBytes,
     payer: Payer,
 ) -> Answer {
-    let Opened { blob, view, guard, decrypting, tiers, versioning } =
+    let Opened { blob, view, note, decrypting, tiers, versioning } =
         open(front, blob, bytes.range).await?;
     let now = front.env.clock.now();
     if let Some(reads) = &front.last_access {
@@ -119,11 +119,10 @@ pub(crate) async fn get(
             return Err(kind.too_long());
         }
         Some(kind) => {
-            // The range is read once more for its checksum: the head has it, and precedes the
-            // bytes.
-            let (blob, view, guard) = (blob.clone(), view.clone(), guard.another());
+            // The range is read twice: its checksum is in the head, which precedes the bytes.
+            let (blob, view, note) = (blob.clone(), view.clone(), note.another());
             let decrypting = decrypting.clone();
-            let reading = Reading { blob, view, guard, decrypting, memory: memory() };
+            let reading = Reading { blob, view, note, decrypting, memory: memory() };
             Some(read::checksum(read::source(front, reading), kind).await?)
         }
         None => None,
@@ -131,7 +130,7 @@ pub(crate) async fn get(
     let body = if wanted.is_empty() {
         ResponseBody::full(Bytes::new())
     } else {
-        read::begin(front, Reading { blob, view, guard, decrypting, memory: memory() }).await?
+        read::begin(front, Reading { blob, view, note, decrypting, memory: memory() }).await?
     };
     let range = bytes.range.map(|_| wanted);
     Ok(Answered { reply: Reply::Blob { facts, range, checksum }, stream: Some(body) })
@@ -179,7 +178,8 @@ async fn explained(
     }
 }
 
-/// Reads a blob. To whom it is only open, what protects it is not shown.
+/// Reads a blob. The answer to a caller that only the access control list permits does not show the
+/// protection.
 async fn read_blob(front: &FrontEnd, look_up: ReadBlob) -> Result<BlobView, Refusal> {
     let is_only_open = look_up.guard.open_to.is_some();
     let found = front.rows.router.ask(look_up).await;

@@ -14,7 +14,7 @@ use crate::frontend::lookup;
 use crate::frontend::state::FrontEnd;
 use crate::index::DeleteBlob;
 use crate::index::FoundContainer;
-use crate::index::inflight::ChangeGuard;
+use crate::index::inflight::ChangeNote;
 use crate::protocol::model::Precondition;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -31,7 +31,7 @@ use crate::types::DeleteScope;
 const PARALLEL: usize = 16;
 /// Bytes that an entry of the answer takes beside its name: elements, a code and a message.
 const ENTRY_BYTES: u64 = 1_024;
-/// Bytes that a byte of a name takes at most: twice as a character reference, once as it is.
+/// The most bytes that a byte of a name takes: two character references and the byte itself.
 const NAME_FACTOR: u64 = 13;
 
 /// About the most memory that the answer takes.
@@ -40,11 +40,11 @@ pub(crate) fn answer_memory(items: &[BlobDeletion]) -> u64 {
     items.iter().map(of).sum()
 }
 
-/// Deletes each blob by itself. One that is refused does not stop the others. One that does not
-/// exist counts as deleted.
+/// Deletes the blobs one by one. A refused deletion does not stop the others. A missing blob counts
+/// as deleted.
 ///
 /// # Errors
-/// Those of the container. What is wrong with a blob is in the reply.
+/// Those of the container. Errors of single blobs are in the reply.
 pub(crate) async fn delete(
     front: &FrontEnd,
     account: &Account,
@@ -96,7 +96,7 @@ struct One {
     scope: DeleteScope,
     precondition: Precondition,
     /// Made before the container was read.
-    noted: Arc<ChangeGuard>,
+    noted: Arc<ChangeNote>,
 }
 
 async fn delete_one(

@@ -1,4 +1,4 @@
-//! How many rows one request for a list looks at.
+//! Limits the rows that one list request scans.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ const ROWS_MIN: usize = 16_384;
 /// How long a request may scan more rows than that.
 const TIME_MAX: Duration = Duration::from_millis(40);
 
-/// The cost of a page so far. Where millions of names were deleted a page ends early, perhaps
-/// without any entry, but with a marker: clients then ask for the next page.
+/// The cost of a page so far. If millions of names were deleted, a page ends early, perhaps without
+/// any entry, but with a marker: clients then request the next page.
 pub(crate) struct Effort<'a> {
     clock: &'a dyn Clock,
     began: Duration,

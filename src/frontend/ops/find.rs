@@ -1,7 +1,7 @@
 //! Find Blobs by Tags: candidates from the tag index, each compared with the record of its blob.
 //!
 //! The index may have entries of old tags, and may lack entries of the newest. The record decides,
-//! so no blob is found that does not have the tags.
+//! so the result never has a blob without the tags.
 
 use std::collections::HashMap;
 
@@ -49,7 +49,7 @@ use crate::types::TagEntryKey;
 use crate::types::TagQuery;
 use crate::types::Tags;
 
-/// Candidates read at once.
+/// Candidates per read.
 const CANDIDATES: usize = 512;
 /// The most candidates that one request checks. Where few of them match, the page is short and has
 /// a marker, as on the service.
@@ -67,7 +67,7 @@ pub(crate) async fn find(
         None => None,
         Some(name) => match lookup::container(&front.rows, account, name).await {
             Ok(record) => Some(record.id),
-            // The search names the container, not the URL: nothing is found.
+            // The search names another container than the URL: nothing is found.
             Err(e) if e.reason == Reason::ContainerNotFound && find.container.is_none() => {
                 return Ok(Reply::FoundBlobs(FoundBlobs::default()));
             }
@@ -112,7 +112,7 @@ fn weight(found: &FoundBlob) -> usize {
     256 + found.name.len() * 6 + found.container.len() + tags
 }
 
-/// A range of the tag index with every blob that the search can find.
+/// A range of the tag index that contains every match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Range {
     from: Bytes,
@@ -126,7 +126,7 @@ struct Start<'a> {
     position: Bytes,
 }
 
-/// One range for each tag of the search: from its equality, else from its bounds.
+/// One range for each tag of the search, from its equality or its bounds.
 fn ranges(account: AccountId, query: &TagQuery, scope: Option<ContainerId>) -> Vec<Range> {
     let mut keys: Vec<&str> = query.clauses.iter().map(|clause| clause.key.as_str()).collect();
     keys.sort_unstable();
@@ -166,7 +166,7 @@ fn range(
     range
 }
 
-/// Where a marker leads; `None` without a marker.
+/// The position of a marker; `None` without one.
 fn start<'a>(marker: Option<&str>, ranges: &'a [Range]) -> Result<Option<Start<'a>>, Refusal> {
     let Some(marker) = marker.filter(|marker| !marker.is_empty()) else { return Ok(None) };
     let position = URL_SAFE_NO_PAD.decode(marker).ok().map(Bytes::from);
@@ -206,8 +206,8 @@ impl Search<'_> {
         found.map_err(|error| errors::from_index(&error, Subject::Blob))
     }
 
-    /// The range with the fewest candidates, as far as the first page of each shows; `None` if
-    /// there is no range.
+    /// The range with the fewest candidates, judged by the first page of each; `None` if there is
+    /// no range.
     async fn narrowest<'r>(&self, ranges: &'r [Range]) -> Result<Option<Start<'r>>, Refusal> {
         let mut best: Option<(usize, &Range)> = None;
         for range in ranges {
@@ -250,7 +250,8 @@ impl Search<'_> {
     async fn verify_one(&self, entry: TagEntry) -> Result<Option<FoundBlob>, Refusal> {
         let record = self.containers.get(&entry.container).and_then(Option::as_ref);
         let Some(container) = record.filter(|record| is_of(&entry.key.blob, record.id)) else {
-            // The container was deleted. Its purge removes the entry; until then it may come back.
+            // The container was deleted. Its purge removes the entry; until then the container may
+            // be restored.
             return Ok(None);
         };
         if self.scope.is_some_and(|scope| scope != container.id) {
@@ -273,7 +274,7 @@ impl Search<'_> {
         Ok(Some(FoundBlob { name, container: entry.container.as_str().to_owned(), tags }))
     }
 
-    /// The tags a blob has now; `None` when there is no such blob.
+    /// The current tags of a blob; `None` if the blob does not exist.
     async fn tags(&self, container: &ContainerRecord, name: &str) -> Result<Option<Tags>, Refusal> {
         let Ok(name) = BlobName::new(name) else { return Ok(None) };
         let key = BlobKey {

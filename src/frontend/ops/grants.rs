@@ -28,7 +28,7 @@ use crate::types::CannedAcl;
 use crate::types::ContainerName;
 use crate::types::PublicAccess;
 
-/// Who may list a container.
+/// The audiences that may list a container.
 pub(crate) async fn of_container(
     front: &FrontEnd,
     account: &Account,
@@ -40,7 +40,8 @@ pub(crate) async fn of_container(
     Ok(Reply::Grants(Some(grants(owner, acl, is_open))))
 }
 
-/// Who may read a blob: those whom its list permits, and all if the container's blobs are open.
+/// The audiences that may read a blob: those of its access control list, and everyone if the
+/// container's blobs are public.
 pub(crate) async fn of_blob(
     front: &FrontEnd,
     account: &Account,
@@ -86,7 +87,7 @@ pub(crate) async fn set_of_blob(
     blobs::update(front, blob, BlobChange::Acl(acl)).await.map(|_| Reply::Grants(None))
 }
 
-/// Refuses an access control list that opens something in an account that does not permit it.
+/// Refuses an access control list that grants public access in an account that does not permit it.
 ///
 /// # Errors
 /// `PublicAccessNotPermitted`.

@@ -44,7 +44,7 @@ pub(crate) async fn container(
     carry_out(front, write, Subject::Container).await
 }
 
-/// Draws the id of a lease that names none: writes of the index must be deterministic.
+/// Draws the id of a lease if the request names none: writes of the index must be deterministic.
 fn with_id(front: &FrontEnd, action: LeaseAction) -> LeaseAction {
     let LeaseAction::Acquire { proposed: None, duration } = action else { return action };
     let (high, low) = (front.env.rand.next_u64(), front.env.rand.next_u64());

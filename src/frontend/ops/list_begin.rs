@@ -1,4 +1,4 @@
-//! Where a list of blobs begins that has no position, but a name or version to go on after.
+//! The start of a list of blobs that has no position, but a name or version to continue after.
 
 use bytes::Bytes;
 
@@ -25,7 +25,7 @@ use crate::types::Revision;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
-/// The position at which a list begins that has no marker.
+/// The position at which a list without a marker begins.
 pub(super) async fn position(
     front: &FrontEnd,
     account: &Account,
@@ -38,7 +38,7 @@ pub(super) async fn position(
     | ListAfter::NameOrPrefix(name)
     | ListAfter::Version(name, _)
     | ListAfter::PassedVersion(name, _)) = after;
-    // What is folded is passed with its prefix.
+    // A name that is folded into a group is passed together with the group's prefix.
     if let Some(group) = group(list, name).filter(|_| folds) {
         let prefix = RoutingKey::prefix(account.id, id, &group, collation);
         return Ok(Some(RoutingKey::after_prefix(&prefix).unwrap_or_default()));
@@ -66,8 +66,8 @@ fn group(list: &ListBlobs, name: &str) -> Option<String> {
     name.get(..end).map(str::to_owned)
 }
 
-/// The time of the null version of a name, which is its place among the versions; `None` if there
-/// is none.
+/// The time of a name's null version, which determines its place among the versions; `None` if the
+/// name has no null version.
 async fn time_of_null(
     front: &FrontEnd,
     account: &Account,
@@ -92,10 +92,11 @@ async fn time_of_null(
     }
 }
 
-/// Whether the name of the first item of a page has a newer version before the page, in a list of
-/// the newest version first. Looked up for a delete marker on a page that begins among the versions
-/// of its name: other versions are the newest only if they are current. A look ends where a page
-/// would; among so many removed rows it takes that there is none.
+/// Whether the name of the first item of a page has a newer version before the page, in a list that
+/// begins with the newest version. Only needed for a delete marker on a page that begins among the
+/// versions of its name: any other version is the newest only if it is current. The look-up is
+/// limited as a page is. If it ends early because of many removed rows, it reports no newer
+/// version.
 pub(super) async fn has_newer(
     front: &FrontEnd,
     (list, begun): (&index::ListBlobs, Option<&Bytes>),

@@ -90,7 +90,7 @@ pub(crate) async fn containers(
     let (prefix, owner) = (list.prefix.unwrap_or_default(), list.owner);
     let shows_deleted = list.deleted;
     let limit = page_size(list.max_results);
-    // One more than is shown tells whether more follows.
+    // One more entry than is shown reveals whether more follow.
     let fetch = limit + usize::from(list.exact);
     let now = front.env.clock.now();
     let (mut items, mut after, mut weight) = (Vec::new(), Vec::new(), 0);
@@ -148,7 +148,7 @@ pub(crate) async fn blobs(
     if limit == 0 {
         return Ok(Reply::Blobs(BlobListing::default()));
     }
-    // One more than is shown tells whether more follows.
+    // One more entry than is shown reveals whether more follow.
     let fetch = limit + usize::from(exact);
     let history = history(&list);
     let mut query = index::ListBlobs {
@@ -230,7 +230,7 @@ impl End {
     }
 }
 
-/// What the list has beside current blobs.
+/// The history that the list includes beside current blobs.
 const fn history(list: &ListBlobs) -> History {
     match (list.versions, list.snapshots) {
         (None, false) => History::None,

@@ -19,7 +19,7 @@ use crate::protocol::model::operation::LockPart;
 use crate::protocol::model::reply::BlobLock;
 use crate::types::Retention;
 
-/// What protects a version.
+/// The legal hold or the retention of a version.
 ///
 /// # Errors
 /// `NoObjectLock`, `ProtectionNotFound`; those of the blob.

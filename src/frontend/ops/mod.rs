@@ -1,4 +1,4 @@
-//! The operations, a file for each family. Each looks up the container first, as the service does.
+//! The operations, a file for each group. Each looks up the container first, as the service does.
 
 pub(crate) mod acl;
 pub(crate) mod appends;
@@ -35,7 +35,7 @@ use crate::frontend::body::ResponseBody;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::Reply;
 
-/// What an operation answers.
+/// The result of an operation.
 pub(crate) type Answer = Result<Answered, Refusal>;
 
 /// The answer to a request that was carried out.

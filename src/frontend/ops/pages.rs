@@ -48,7 +48,7 @@ use crate::types::Timestamp;
 #[derive(Debug)]
 pub(crate) struct TargetPages<'a> {
     pub(crate) blob: BlobTarget<'a>,
-    /// What must hold of the blob's sequence number.
+    /// The conditions on the blob's sequence number.
     pub(crate) sequence: operation::SequenceBounds,
     pub(crate) range: Range<u64>,
 }
@@ -106,7 +106,7 @@ pub(crate) async fn put(
             put_stored(front, LocatedPages::new(located, sequence, range), ingested).await
         }
         PageWrite::Clear => {
-            // A checksum that the client gives must be that of an empty body.
+            // A checksum that the client sends must be that of an empty body.
             ingest::check_empty(&front.pool, body, &put.upload).await?;
             clear(front, LocatedPages::new(located, sequence, range)).await
         }
@@ -148,12 +148,12 @@ async fn clear(front: &FrontEnd, pages: LocatedPages) -> Result<Reply, Refusal> 
     }
 }
 
-/// The guard of the later steps of a long change: the conditions held when it began.
+/// The guard of the later steps of a long change. The conditions were checked in its first step.
 fn without_conditions(guard: Guard) -> Guard {
     Guard { conditions: Conditions::default(), ..guard }
 }
 
-/// What Set Blob Properties changes of a page blob.
+/// The changes of a page blob by Set Blob Properties.
 #[derive(Debug)]
 pub(crate) struct PropertyChange {
     pub(crate) properties: Option<BlobProperties>,
@@ -198,7 +198,7 @@ pub(crate) async fn set(
 /// The ranges that a Get Page Ranges wants.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RangeQuery {
-    /// The snapshot whose differences are wanted, if any.
+    /// The snapshot to compare with, if any.
     pub(crate) since: Option<Timestamp>,
     pub(crate) range: Option<ByteRange>,
     /// Where the page before ended.

@@ -30,7 +30,7 @@ pub(crate) struct WantedPart {
     pub(crate) is_head: bool,
 }
 
-/// Reads a part. It is looked up first; the read then demands that the blob is the same.
+/// Reads a part. It is looked up first; the read then requires that the blob is unchanged.
 pub(crate) async fn get(
     front: &FrontEnd,
     blob: BlobTarget<'_>,

@@ -1,8 +1,8 @@
-//! Query Blob Contents: reads a blob as its query asks for the bytes, and streams the records.
+//! Query Blob Contents: reads the bytes of a blob that a query needs, and streams the records.
 //!
 //! A query works in short steps on the pool for blocking work, so that no request waits behind one.
-//! Few steps run at a time over all queries. What all queries hold together is bounded; each takes
-//! what it needs of that at its beginning.
+//! Few steps of all queries run at a time. The memory of all queries together is bounded, and each
+//! reserves its part when it begins.
 //!
 //! Source: "Query Blob Contents".
 
@@ -53,13 +53,13 @@ use crate::types::request::CurrentRequest;
 
 use self::bytes::Content;
 
-/// Result bytes that are sent together, at least, unless the query ends.
+/// The fewest result bytes that are sent together, except at the end of the query.
 const RESULT_BYTES_MIN: usize = 64 << 10;
 /// The most faults that are sent together.
 const FAULTS_MAX: usize = 1024;
 /// Bytes after which the progress is reported.
 const PROGRESS_BYTES: u64 = 4 << 20;
-/// Steps that one visit to the pool takes at most.
+/// The most steps of one visit to the pool.
 const STEPS_MAX: usize = 8;
 
 /// Query Blob Contents. `payer` is charged for the memory of the query.
@@ -69,7 +69,7 @@ pub(crate) async fn query(
     request: Request,
     payer: Payer,
 ) -> Answer {
-    let Opened { blob, view, guard, decrypting, tiers, versioning } =
+    let Opened { blob, view, note, decrypting, tiers, versioning } =
         content::open(front, blob, None).await?;
     if view.record.kind != BlobKind::Block {
         return Err(Reason::InvalidBlobType.into());
@@ -88,7 +88,7 @@ pub(crate) async fn query(
     let needed = execution.memory();
     let reserved = Some(memory.begin(needed).await?);
     let holding = Arc::clone(memory.holding());
-    let reading = Reading { blob, view, guard, decrypting, memory: None };
+    let reading = Reading { blob, view, note, decrypting, memory: None };
     let mut running = Running {
         execution: Some(execution),
         content: Content::new(read::source(front, reading), len),
@@ -103,8 +103,8 @@ pub(crate) async fn query(
         reserved,
         needed,
     };
-    // A result comes first, if only an empty one, as the service does it: the Python client relies
-    // on that.
+    // The first record is a result, perhaps empty, as on the service: the Python client relies on
+    // this.
     let mut first = running.next().await?;
     if !running.has_result {
         first.push_front(running.records.result(&[]));
@@ -154,10 +154,10 @@ struct Running {
     has_result: bool,
     turns: Arc<Semaphore>,
     tasks: Tasks,
-    /// Its log lines and waits are of the request: the body is made after the head was sent.
+    /// The request to which log lines and waits belong: the body is made after the head was sent.
     request: Option<CurrentRequest>,
     memory: AnswerMemory,
-    /// What it may hold; `None` only while it waits for more.
+    /// The memory that it may hold; `None` only while it waits for more.
     reserved: Option<Reservation>,
     needed: u64,
 }
@@ -205,9 +205,9 @@ impl Running {
         Ok(VecDeque::new())
     }
 
-    /// Takes as much memory as the query turns out to need: a Parquet file says so at its end,
-    /// which is read before the head of the answer is sent. What is held is given back first, so
-    /// that queries do not wait for each other.
+    /// Reserves the memory that the query turns out to need. A Parquet file states it at its end,
+    /// which is read before the head of the answer is sent. The old reservation is given back
+    /// first, so that queries do not wait for each other.
     async fn reserve(&mut self, needed: u64) -> Result<(), Refusal> {
         if needed > self.needed {
             self.reserved = None;
@@ -227,7 +227,7 @@ impl Running {
         out
     }
 
-    /// The end of the answer: all was scanned that had to be.
+    /// The end of the answer: all needed bytes were scanned.
     fn last(&mut self, sink: &Sink) -> VecDeque<Bytes> {
         let mut out = self.sent(sink);
         out.push_back(self.records.progress(self.len, self.len));

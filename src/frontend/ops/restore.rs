@@ -13,8 +13,8 @@ use crate::types::AccessTier;
 use crate::types::EtagMatch;
 use crate::types::RehydratePriority;
 
-/// Begins to take a blob out of the archive tier, to the tier that is the default. A request that
-/// is faster than the one before it raises its priority.
+/// Begins the rehydration of an archived blob, to the default tier. A later request for a faster
+/// restore raises the priority.
 ///
 /// # Errors
 /// `RehydrationInProgress` when it is under way, `BlobNotArchived` when the blob was never in the
@@ -37,7 +37,7 @@ pub(crate) async fn restore(
         }
         Some(_) | None => return Err(Reason::BlobNotArchived.into()),
     }
-    // Only this blob: another one may have its name by now.
+    // Only this blob: its name may belong to another blob by now.
     let mut same = precondition;
     same.conditions.if_match = Some(EtagMatch::Tags(vec![Some(facts.change.etag)]));
     let to = facts.tier.and_then(|tier| tier.rehydrating).map_or(AccessTier::Hot, |begun| begun.to);

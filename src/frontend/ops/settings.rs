@@ -81,7 +81,8 @@ pub(crate) async fn carry_out(
     }
 }
 
-/// Changes what a container demands of writes, and waits for those that may not have seen it.
+/// Changes a setting that writes depend on, and waits for running writes that may not have seen the
+/// change.
 async fn change_demands(
     front: &FrontEnd,
     account: &Account,

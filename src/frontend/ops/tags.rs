@@ -30,7 +30,7 @@ use crate::types::ContainerName;
 use crate::types::RoutingKey;
 use crate::types::Tags;
 
-/// Work rows of one blob that are applied at once; reclaim applies the rest.
+/// Work rows of one blob that are applied immediately; reclaim applies the rest.
 const WORK_MAX: usize = 64;
 
 /// A blob whose new tags the tag index must show before its write is answered.

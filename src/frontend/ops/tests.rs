@@ -311,8 +311,8 @@ async fn issued_delegation_key_has_a_line_in_the_audit_log() {
         let fields = |line: &serde_json::Value| {
             ["of", "operation", "account"].map(|name| line[name].as_str().unwrap().to_owned())
         };
-        let told: Vec<_> = lines.iter().map(fields).collect();
+        let logged: Vec<_> = lines.iter().map(fields).collect();
         let expected = expected.map(|(of, name)| [of, name, "account"].map(str::to_owned));
-        assert_eq!(told, Vec::from_iter(expected));
+        assert_eq!(logged, Vec::from_iter(expected));
     }
 }

@@ -39,7 +39,7 @@ pub(crate) async fn list(
     let mut weight = 0;
     let mut effort = Effort::new(front.env.clock.as_ref());
     loop {
-        // One more than wanted tells whether there are more.
+        // One more than wanted shows whether there are more.
         query.list.limit = limit.saturating_add(1) - items.len();
         query.list.weight_max = PAGE_WEIGHT_MAX.saturating_sub(weight).max(1);
         let page = front.rows.router.list_uploads(&query).await;
@@ -66,7 +66,7 @@ fn answer(items: Vec<UploadItem>, next: Option<UploadPosition>) -> Reply {
     Reply::Upload(Box::new(UploadReply::Uploads { items, next }))
 }
 
-/// Cuts a page to its limit. Returns where the next page begins, if something was cut.
+/// Cuts a page to its limit. Returns the start of the next page, if something was cut.
 fn cut(items: &mut Vec<UploadItem>, limit: usize) -> Option<UploadPosition> {
     if items.len() <= limit {
         return None;
@@ -121,7 +121,8 @@ fn query(account: &Account, container: &ContainerRecord, list: ListUploads) -> i
     };
     let mut after = None;
     if let Some(marker) = list.after {
-        // With an upload the page before ended inside the group and did not show it.
+        // A marker with an upload says that the previous page ended inside the group and did not
+        // show it.
         let is_shown = list.after_upload.is_none();
         if let Some(group) = group(&blobs, &marker).filter(|_| is_shown) {
             let prefix = RoutingKey::prefix(account.id, container.id, group, collation);

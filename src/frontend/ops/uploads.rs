@@ -115,7 +115,7 @@ pub(crate) async fn stage(
     // The encryption is that of the upload: the container's default scope does not count.
     let account = blob.account;
     let Located { container, blob, mut precondition } = blob.locate(&front.rows).await?;
-    // The bytes of a part without an upload are not received.
+    // The body of a part whose upload is missing is not received.
     let record = find(front, &blob.key, upload).await?;
     scope::fill_of_upload(account, record.blob.under().as_ref(), &mut precondition)?;
     let body_of = &with_checksum(body_of, record.checksum())?;
@@ -144,8 +144,8 @@ pub(crate) async fn stage(
     }
 }
 
-/// What is known of the body of a part. The checksum that the upload keeps is computed, even if the
-/// request does not name it.
+/// The body of a part, with the checksum that the upload keeps. It is computed even if the request
+/// does not name it.
 ///
 /// # Errors
 /// `UploadMismatch` when the request names another one.
@@ -163,8 +163,8 @@ fn with_checksum(body: &Upload, kept: Option<UploadChecksum>) -> Result<Upload, 
 }
 
 /// The checksums in the row of a plain part: its MD5, and the one that the request names or the
-/// upload keeps: a completion may name it. A CRC-64/NVME is in each row. Those of encrypted content
-/// would reveal something of the plain text.
+/// upload keeps, because a completion may name it. Each row has a CRC-64/NVME anyway. Checksums of
+/// encrypted content would reveal information about the plain text.
 pub(super) fn checksums(md5: Option<Md5>, named: Option<ChecksumValue>) -> Vec<ContentChecksum> {
     let is_in_row = |named: &ChecksumValue| named.algorithm() == ChecksumAlgorithm::Crc64Nvme;
     let named = named.filter(|named| !is_in_row(named));
@@ -219,7 +219,7 @@ pub(crate) async fn complete(
     }))
 }
 
-/// What describes the blob of an upload; `None` for an upload that has ended.
+/// The fields of the blob that an upload makes; `None` for an upload that has ended.
 async fn begun(
     front: &FrontEnd,
     key: BlobKey,
@@ -271,7 +271,7 @@ pub(crate) async fn parts(
     }))
 }
 
-/// What clients see of an upload.
+/// The facts of an upload that clients see.
 pub(super) fn facts_of(record: UploadRecord) -> UploadFacts {
     let checksum = record.checksum();
     let (started, tier) = (record.started(), record.blob.tier.map(|tier| tier.tier));

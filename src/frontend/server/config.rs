@@ -10,9 +10,10 @@ const REFUSALS_MAX: usize = 256;
 const PEER_REFUSALS_MAX: usize = 64;
 /// The most connections beyond those served that must close and have not closed yet.
 const LEAVING_MAX: usize = 256;
-/// One in so many connections is reserved for peers with an authenticated request.
+/// The divisor of the connections that gives the number reserved for peers with an authenticated
+/// request.
 const RESERVED_SHARE: usize = 8;
-/// One peer may have one in so many connections, unless a number is configured.
+/// The divisor of the connections that gives the limit of one peer, unless a number is configured.
 const PEER_SHARE: usize = 4;
 
 /// Limits of connections.
@@ -61,8 +62,8 @@ impl ServerConfig {
         let open_max = self.connections_max;
         let (peer_max, loopback_max) = match self.peer_connections_max {
             Some(max) => (max, max),
-            // Programs on this machine have all of its resources anyway, and the proxy that brings
-            // everybody is often one.
+            // Programs on this machine have all of its resources anyway, and a reverse proxy often
+            // runs there.
             None => (open_max.div_ceil(PEER_SHARE), usize::MAX),
         };
         Limits {

@@ -7,7 +7,7 @@ use crate::types::ContentTag;
 use crate::types::Metadata;
 use crate::types::Tags;
 
-/// What a copy may take from its source.
+/// The properties that a copy may take from its source.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
     /// The kind of blob.

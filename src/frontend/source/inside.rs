@@ -33,7 +33,7 @@ use crate::index::ReadBlob;
 use crate::index::Share;
 use crate::index::SharePages;
 use crate::index::SharedPages;
-use crate::index::inflight::CopyGuard;
+use crate::index::inflight::CopyNote;
 use crate::protocol::model::Address;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
@@ -59,14 +59,14 @@ pub(crate) struct Inside {
     blob: BlobVersion,
     /// Record, range and first pieces.
     view: BlobView,
-    guard: index::inflight::ReadGuard,
+    note: index::inflight::ReadNote,
     /// The account whose share of memory the bytes in transit use.
     payer: AccountId,
     /// The key under which its content is: that of the request, or of its scope.
     decrypting: Option<Decrypting>,
     /// The Content-MD5 of a blob under a scope with a key.
     scoped_md5: Option<ContentMd5>,
-    /// What the request says of its encryption.
+    /// The encryption that the request names for it.
     encryption: EncryptionClaim,
     /// Whether it is in the archive tier. Its look-up permits that then.
     over_archived: bool,
@@ -86,7 +86,7 @@ pub(crate) struct Shared {
     /// Where it lies.
     pub(crate) content: SharedContent,
     /// Held until the commit that names it was answered.
-    pub(crate) guard: CopyGuard,
+    pub(crate) note: CopyNote,
 }
 
 /// Where shared content lies.
@@ -101,10 +101,10 @@ pub(crate) enum SharedContent {
 /// Pages that the source's rows have marked as shared.
 #[derive(Debug)]
 pub(crate) struct SharedPart {
-    /// What is written, and where the next part begins.
+    /// The written spans, and the start of the next part.
     pub(crate) part: SharedPages,
     /// Held until the commit that names it was answered.
-    pub(crate) guard: CopyGuard,
+    pub(crate) note: CopyNote,
 }
 
 /// Authorizes and looks up.
@@ -173,17 +173,17 @@ async fn find(
 ) -> Result<Inside, Refusal> {
     let unlocking = Unlocking::of(front, &target);
     let Located { blob, precondition, .. } = target.locate(&front.rows).await?;
-    // Before the look-up: what it finds is not freed until the copy has read it.
-    let mut guard = front.rows.inflight.read(front.env.clock.monotonic());
+    // Noted before the look-up, so that nothing that it finds is freed before the copy has read it.
+    let mut note = front.rows.inflight.read(front.env.clock.monotonic());
     let asked = lookup::guard(precondition);
     let encryption = asked.encryption.clone();
     let mut view = look_up(front, &blob, asked, range).await?;
-    read::found(&mut guard, &mut view);
+    read::found(&mut note, &mut view);
     let decrypting = unlocking.found(&view.record)?;
     let scoped_md5 = scoped_md5(decrypting.as_ref(), &view.record)?;
     let copy = view.record.copy.as_ref();
     if copy.is_some_and(|copy| copy.status == CopyStatus::Pending) {
-        // Its bytes are still to come.
+        // Its copy is still pending.
         return Err(Reason::PendingCopyOperation.into());
     }
     if let Some(reads) = &front.last_access {
@@ -191,7 +191,7 @@ async fn find(
     }
     let tier = view.record.tier.as_ref().map(|tier| tier.at(front.env.clock.now()).tier);
     let over_archived = tier == Some(AccessTier::Archive);
-    Ok(Inside { blob, view, guard, payer, decrypting, scoped_md5, encryption, over_archived })
+    Ok(Inside { blob, view, note, payer, decrypting, scoped_md5, encryption, over_archived })
 }
 
 /// The Content-MD5 of a blob under a scope with a key, decrypted.
@@ -221,7 +221,7 @@ async fn look_up(
 }
 
 impl Inside {
-    /// What is known of it.
+    /// The facts of the source.
     pub(crate) fn facts(&self) -> Facts {
         let record = &self.view.record;
         // Checksums of content under a key are encrypted.
@@ -272,7 +272,7 @@ impl Inside {
             return Ok(None);
         }
         // Before the look-up, so that an audit knows of the copy.
-        let guard = front.rows.inflight.copy();
+        let note = front.rows.inflight.copy();
         let share = Share {
             key: self.blob.key.clone(),
             revision: self.blob.revision,
@@ -283,16 +283,16 @@ impl Inside {
         let shared = answer.map_err(|error| refusal::of_index(&error))?;
         let content = match shared.content {
             Some(content) => {
-                guard.met(content.pieces().flat_map(locations).map(|location| location.extent));
+                note.met(content.pieces().flat_map(locations).map(|location| location.extent));
                 SharedContent::Content(content)
             }
             None if shared.frames.is_empty() => return Ok(None),
             None => {
-                guard.met(shared.frames.iter().map(|frames| frames.extent));
+                note.met(shared.frames.iter().map(|frames| frames.extent));
                 SharedContent::Frames(shared.frames)
             }
         };
-        Ok(Some(Shared { content, guard }))
+        Ok(Some(Shared { content, note }))
     }
 
     /// Holds when the source is as it was looked up.
@@ -310,7 +310,7 @@ impl Inside {
         front: &FrontEnd,
         (since, from): (Option<Timestamp>, u64),
     ) -> Result<SharedPart, Refusal> {
-        let guard = front.rows.inflight.copy();
+        let note = front.rows.inflight.copy();
         let share = SharePages {
             key: self.blob.key.clone(),
             revision: self.blob.revision,
@@ -321,8 +321,8 @@ impl Inside {
         let answer = commit::commit(&front.rows, Box::new(share), None).await;
         let part = answer.map_err(|error| refusal::of_index(&error))?;
         let named = part.spans.iter().filter_map(|span| span.content.as_ref()).flat_map(locations);
-        guard.met(named.map(|location| location.extent));
-        Ok(SharedPart { part, guard })
+        note.met(named.map(|location| location.extent));
+        Ok(SharedPart { part, note })
     }
 
     /// Reads the wanted bytes.
@@ -331,8 +331,8 @@ impl Inside {
         let body = if self.view.range.is_empty() {
             ResponseBody::full(bytes::Bytes::new())
         } else {
-            let Self { blob, view, guard, decrypting, .. } = self;
-            let reading = Reading { blob, view, guard, decrypting, memory: None };
+            let Self { blob, view, note, decrypting, .. } = self;
+            let reading = Reading { blob, view, note, decrypting, memory: None };
             read::begin(front, reading).await?
         };
         let mut body = RequestBody::of_source(body, idle, front.env.clone());
@@ -342,13 +342,13 @@ impl Inside {
 
     /// Reads the wanted bytes a second time, for a checksum.
     pub(crate) async fn reread(&self, front: &FrontEnd) -> Result<RequestBody, Refusal> {
-        let guard = self.guard.another();
+        let note = self.note.another();
         let (blob, view) = (self.blob.clone(), self.view.clone());
         let (payer, decrypting) = (self.payer, self.decrypting.clone());
         let encryption = self.encryption.clone();
         let (scoped_md5, over_archived) = (self.scoped_md5.clone(), self.over_archived);
         let second =
-            Self { blob, view, guard, payer, decrypting, scoped_md5, encryption, over_archived };
+            Self { blob, view, note, payer, decrypting, scoped_md5, encryption, over_archived };
         second.body(front).await
     }
 }

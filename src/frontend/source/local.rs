@@ -9,7 +9,7 @@ use crate::frontend::source::requester::Requester;
 
 /// Whether the URL names this store: by the host of the request, by an address that this process
 /// listens on, or by a served domain and a port that it listens on or that the request itself
-/// names: a balancer may listen on another port than this process. A wrong yes only causes a
+/// names: a balancer may listen on another port than this process. A false positive only causes a
 /// refusal, because each source in this store is authorized like a request.
 pub(super) fn is_here(config: &FrontEndConfig, requester: Requester<'_>, url: &Uri) -> bool {
     let Some(authority) = url.authority() else { return false };
@@ -21,7 +21,7 @@ pub(super) fn is_here(config: &FrontEndConfig, requester: Requester<'_>, url: &U
     }
     let port = port(url, authority);
     let listened = config.listening.0.iter().any(|own| own.port() == port);
-    // One without a port means the default of a scheme, which only the balancer knows.
+    // A host without a port means the default port of a scheme, which only the balancer knows.
     let own = own.and_then(|own| own.parse::<Authority>().ok());
     let as_named = own.is_some_and(|own| own.port_u16() == authority.port_u16());
     ((listened || as_named) && config.dialects.are_served_under(authority.host()))

@@ -50,7 +50,7 @@ pub(crate) struct FetchAccount {
 /// An answer whose head has arrived.
 #[derive(Debug)]
 pub(crate) struct Fetched {
-    /// What its head tells of the blob.
+    /// The blob's properties, from the head of the answer.
     pub(crate) facts: Facts,
     /// Bytes to come.
     pub(crate) len: u64,
@@ -202,7 +202,7 @@ mod tests {
     const IDLE: Duration = Duration::from_secs(30);
     const ACCOUNT: AccountId = AccountId::new(9);
 
-    /// What comes of an answer of which the source sends `piece` bytes every second.
+    /// Reads an answer of which the source sends `piece` bytes every second.
     async fn read(outside: &Outside, piece: usize) -> Result<u64, Refusal> {
         let env = testing::env();
         let (near, mut far) = tokio::io::duplex(1 << 20);

@@ -75,8 +75,8 @@ fn is_unmodified(refusal: &Refusal) -> bool {
     refusal.source.is_some_and(|source| source.reason == Reason::NotModified)
 }
 
-/// The refusal of a source that is named, as the answer of the copy: only its conditions are told
-/// apart from those of the destination.
+/// Turns the refusal of a source in this store into the answer of the copy. Only failed conditions
+/// of the source have a reason of their own; other refusals stay as they are.
 pub(in crate::frontend) fn of_named(refusal: Refusal) -> Refusal {
     if matches!(refusal.reason, Reason::ConditionNotMet | Reason::NotModified) {
         return Reason::SourceConditionNotMet.into();

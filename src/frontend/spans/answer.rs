@@ -1,4 +1,4 @@
-//! What the collector answers to a batch.
+//! The answer of the collector to a batch.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -24,7 +24,7 @@ pub(super) struct Answer {
     pub(super) body: Bytes,
 }
 
-/// What the collector says of a batch that it took.
+/// The remark of the collector about an accepted batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Remark {
     /// Spans of the batch that it did not take.
@@ -53,7 +53,7 @@ impl Answer {
         format!("{}{text}", self.status)
     }
 
-    /// What it says of a batch that was taken, unless that is nothing.
+    /// The remark about an accepted batch, if any.
     ///
     /// Source: OTLP 1.5, Partial Success.
     pub(super) fn remark(&self) -> Option<Remark> {

@@ -46,7 +46,7 @@ struct Exporter {
     ended: mpsc::Receiver<Ended>,
     metrics: Metrics,
     env: Env,
-    /// What the collector answered to the last batch.
+    /// The answer of the collector to the last batch.
     answer: LastAnswer,
     /// Whether the last batch was taken. A change is logged.
     works: bool,
@@ -64,7 +64,7 @@ pub(super) fn start(
     let answer = LastAnswer::default();
     let post = Post { client: client.clone(), tasks: env.tasks.clone(), answer: answer.clone() };
     let url = format!("{}{TRACES}", endpoint.trim_end_matches('/'));
-    // A batch that fails is dropped: the crate would wait on the thread, and the next ones with it.
+    // A batch that fails is dropped: the crate would block the thread, and delay the next batches.
     let built = SpanExporter::builder()
         .with_http()
         .with_http_client(post)
@@ -174,7 +174,7 @@ impl Exporter {
         }
     }
 
-    /// Counts a batch that was taken, perhaps not whole.
+    /// Counts a batch that was accepted, perhaps in part.
     fn taken(&mut self, count: u64, remark: Option<Remark>) {
         let rejected = remark.as_ref().map_or(0, |remark| remark.rejected.min(count));
         self.metrics.sent.inc_by(count - rejected);

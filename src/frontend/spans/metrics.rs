@@ -24,8 +24,8 @@ pub(super) struct Metrics {
 impl Metrics {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let (sent, dropped) = (Counter::default(), Family::<DropLabels, Counter>::default());
-        registry.register("spans_sent", "Spans that a collector took", sent.clone());
-        registry.register("spans_dropped", "Spans that no collector got", dropped.clone());
+        registry.register("spans_sent", "Spans that a collector accepted", sent.clone());
+        registry.register("spans_dropped", "Spans that were not delivered", dropped.clone());
         let counter = |reason| dropped.get_or_create(&DropLabels { reason }).clone();
         let (queue_full, not_taken) = (counter("queue_full"), counter("not_taken"));
         Self { sent, queue_full, not_taken, rejected: counter("rejected") }

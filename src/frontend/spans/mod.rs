@@ -3,9 +3,9 @@
 //! Main path: `recording.rs` begins the span of a request that is sampled (`sampling.rs`), and ends
 //! it when the answer is sent. `exporter.rs` takes ended spans from a bounded queue and sends them
 //! in batches: OpenTelemetry's crates encode them (`span.rs`), the front end's HTTP client sends
-//! them (`post.rs`), and `answer.rs` reads what the collector says.
+//! them (`post.rs`), and `answer.rs` reads the answer of the collector.
 //!
-//! Invariants: a request never waits for a span: one that finds the queue full is dropped and
+//! Invariants: a request never waits for a span: a span that finds the queue full is dropped and
 //! counted. While no collector is configured, a request pays one branch for its span; its
 //! `traceparent` is read in any case, for log lines. A span has no key, signature, query, header,
 //! body or name of a blob.

@@ -89,8 +89,8 @@ impl Spans {
         self.0.is_some()
     }
 
-    /// The trace in which a request may be recorded, if it may: that of its client, or a new one. A
-    /// client that is authenticated says whether; the ratio decides about others, who could force
+    /// The trace in which a request may be recorded, if it may: that of its client, or a new one.
+    /// An authenticated client decides; for others the ratio decides, because they could force
     /// spans otherwise.
     pub(in crate::frontend) fn sample(
         &self,
@@ -123,7 +123,7 @@ impl Spans {
             waits,
             arrived,
             begun: at,
-            // What is known if the client leaves before the answer.
+            // The facts if the client disconnects before the answer.
             facts: Facts { operation: "Unanswered", method, scheme, ..Facts::default() },
             sampling,
             known: false,
@@ -160,7 +160,7 @@ impl Drop for Recording {
         let Recorder { queue, metrics, env, .. } = self.recorder.as_ref();
         let now = env.clock.monotonic();
         let ended = Ended {
-            // An id of zeros would be none.
+            // An id of zeros is invalid.
             id: env.rand.next_u64().max(1).to_be_bytes(),
             trace: self.trace,
             request_id: std::mem::take(&mut self.request_id),

@@ -1,4 +1,4 @@
-//! What a span says, in OpenTelemetry's words.
+//! The content of a span, in OpenTelemetry's terms.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::types::Timestamp;
 use crate::types::TraceParent;
 use crate::types::request::StageTimes;
 
-/// What is known of a request when its answer is ready.
+/// The facts of a request when its answer is ready.
 #[derive(Debug, Default)]
 pub(in crate::frontend) struct Facts {
     pub(in crate::frontend) operation: &'static str,
@@ -78,7 +78,7 @@ impl Ended {
         }
     }
 
-    /// An error is what the server failed at. What it refused is none.
+    /// Only failures of the server are errors, not refusals.
     fn status(&self) -> Status {
         match self.facts.status {
             Some(..500) => Status::Unset,

@@ -23,8 +23,7 @@ pub(super) struct Ages {
 impl Ages {
     /// Registers the metric; the ages are read when it is scraped.
     pub(super) fn register(self, registry: &mut Registry) {
-        let what =
-            "Time since the keys in use were had; nothing of an issuer whose keys were never had";
+        let what = "Age of the keys in use; absent for an issuer whose keys were never fetched";
         registry.register_with_unit("issuer_keys_age", what, Unit::Seconds, self);
     }
 }

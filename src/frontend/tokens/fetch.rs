@@ -61,7 +61,7 @@ pub(super) enum FetchError {
     /// The configuration document of another issuer.
     #[error("its configuration document is of the issuer `{0}`")]
     Issuer(String),
-    /// The configuration document names a place that keys are not fetched from.
+    /// The configuration document names a URL from which keys are not fetched.
     #[error("the jwks_uri of its configuration document: {0}")]
     Place(#[from] KeysUrlError),
     /// A document at an https URL names keys at an http URL.

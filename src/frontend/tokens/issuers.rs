@@ -59,7 +59,7 @@ impl Tokens {
         &self.trusted
     }
 
-    /// The `WWW-Authenticate` that tells clients where to get a token; `None` without an issuer.
+    /// The `WWW-Authenticate` that names where clients get a token; `None` without an issuer.
     #[must_use]
     pub fn challenge(&self) -> Option<String> {
         let name = self.keyrings.first()?.name();

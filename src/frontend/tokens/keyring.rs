@@ -164,7 +164,7 @@ impl Keyring {
             }
             state.tried = Some(now);
         }
-        // A task of its own: it goes on when the client whose token caused it disconnects.
+        // A task of its own: it continues when the client whose token caused it disconnects.
         let (keyring, env_of_task) = (Arc::clone(self), env.clone());
         let fetching = env.tasks.spawn("issuer keys", async move {
             keyring.fetch(&env_of_task).await;

@@ -23,12 +23,12 @@ impl Metrics {
     pub(super) fn register(&self, registry: &mut Registry) {
         registry.register(
             "issuer_key_fetches",
-            "Times the keys of an issuer of bearer tokens were asked for by URL",
+            "Fetches of the keys of an issuer of bearer tokens by URL",
             self.fetches.clone(),
         );
         registry.register(
             "issuer_key_fetch_failures",
-            "Those that brought no keys",
+            "Failed fetches of the keys of an issuer",
             self.failures.clone(),
         );
     }

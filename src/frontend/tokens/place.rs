@@ -29,7 +29,7 @@ impl KeysAt {
     /// The place that the issuer's own configuration document names.
     ///
     /// # Errors
-    /// [`KeysUrlError`] when the issuer's name is no URL that can be asked.
+    /// [`KeysUrlError`] when the issuer's name is not a URL that can be requested.
     pub fn said_by(issuer: &str) -> Result<Self, KeysUrlError> {
         let url = format!("{}{CONFIGURATION}", issuer.trim_end_matches('/'));
         Ok(Self::Configuration(url.parse()?))

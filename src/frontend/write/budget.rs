@@ -94,7 +94,7 @@ impl BodyBudget {
     ///
     /// # Errors
     /// `ServerBusy` when other requests hold all of it. A body that holds memory must not wait for
-    /// more: two of them could wait for each other for ever.
+    /// more: two of them could wait for each other forever.
     pub(crate) fn take(
         &self,
         body: &Arc<BodyMemory>,

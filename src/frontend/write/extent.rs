@@ -14,7 +14,7 @@ use crate::env::Env;
 use crate::frontend::errors;
 use crate::frontend::write::stored::Stored;
 use crate::index::InFlight;
-use crate::index::inflight::WriteGuard;
+use crate::index::inflight::WriteNote;
 use crate::protocol::model::Refusal;
 use crate::types::Epoch;
 use crate::types::ExtentId;
@@ -48,7 +48,7 @@ impl From<NotStored> for Refusal {
     }
 }
 
-/// What every writer of the pool uses.
+/// The state that all writers of the pool share.
 #[derive(Debug)]
 pub(super) struct WriterContext {
     pub(super) capacity: Arc<dyn Capacity>,
@@ -61,9 +61,9 @@ pub(super) struct WriterContext {
 
 impl WriterContext {
     /// Bytes in extents that no row names yet. They are freed when this is dropped.
-    pub(super) fn stored(&self, locations: Vec<Location>, guards: Vec<WriteGuard>) -> Stored {
+    pub(super) fn stored(&self, locations: Vec<Location>, notes: Vec<WriteNote>) -> Stored {
         let (capacity, tasks) = (Arc::clone(&self.capacity), self.env.tasks.clone());
-        Stored::in_extents(locations, guards, capacity, tasks)
+        Stored::in_extents(locations, notes, capacity, tasks)
     }
 }
 
@@ -81,7 +81,7 @@ pub(super) struct AppendedPayloads {
     /// One for each payload.
     pub(super) locations: Vec<Location>,
     /// Keeps the audit away from the extent.
-    pub(super) guard: WriteGuard,
+    pub(super) note: WriteNote,
 }
 
 /// The writer of one open extent at a time.
@@ -142,11 +142,11 @@ impl ExtentWriter {
             None => self.open().await?,
         };
         // Before the first byte: from here on the audit frees nothing of this extent.
-        let guard = self.shared.inflight.write(extent);
+        let note = self.shared.inflight.write(extent);
         let request = AppendRequest { extent, epoch: EPOCH, offset, payloads, durability };
         let appended = self.shared.capacity.append(request).await?;
         self.open = Some(OpenExtent { id: extent, end: appended.end });
-        Ok(AppendedPayloads { locations: appended.locations, guard })
+        Ok(AppendedPayloads { locations: appended.locations, note })
     }
 
     async fn open(&mut self) -> Result<OpenExtent, NotStored> {
@@ -165,7 +165,8 @@ impl ExtentWriter {
         Ok(open)
     }
 
-    /// Stops using the extent. It is sealed in the background; a restart seals what was missed.
+    /// Stops using the extent. It is sealed in the background; a restart seals those that were
+    /// missed.
     pub(super) fn seal(&mut self) {
         let Some(OpenExtent { id: extent, .. }) = self.open.take() else { return };
         let capacity = Arc::clone(&self.shared.capacity);

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use crate::capacity;
 use crate::capacity::Durability;
 use crate::env::Clock;
+use crate::env::Queued;
 use crate::env::Turn;
 use crate::env::Waits;
 use crate::frontend::errors;
@@ -29,7 +30,7 @@ pub(super) const QUEUE_BODIES_MAX: usize = 8192;
 /// About the most payload bytes of one append.
 const BATCH_BYTES_MAX: usize = 4 << 20;
 
-/// The bytes are freed when this is dropped, also when nobody receives it.
+/// The bytes are freed when this is dropped, also if it is never received.
 type Answer = Result<Stored, NotStored>;
 
 /// A queued body; empty once its append began or its client disconnected.
@@ -122,8 +123,8 @@ impl GroupAppenders {
             Err(TrySendError::Full(_)) => return Err(errors::busy(Busy::Appends)),
             Err(TrySendError::Closed(_)) => return Err(errors::from_capacity(&stopped())),
         }
-        let mine = (&waiting.turn, arrived, few);
-        let answer = self.waits.answer(self.clock.as_ref(), mine, reply).await;
+        let queued = Queued { turn: &waiting.turn, arrived, few };
+        let answer = self.waits.answer(self.clock.as_ref(), queued, reply).await;
         let answer = answer
             .ok_or_else(|| errors::busy(Busy::Appends))?
             .unwrap_or_else(|_| Err(stopped().into()));
@@ -170,10 +171,10 @@ async fn append(
     let appended = writer.append(payloads, Durability::Durable).await;
     drop(held);
     match appended {
-        Ok(AppendedPayloads { locations, guard }) => {
+        Ok(AppendedPayloads { locations, note }) => {
             for (answer, location) in answers.into_iter().zip(locations) {
                 // Without a receiver this is dropped, which frees the bytes.
-                drop(answer.send(Ok(shared.stored(vec![location], vec![guard.another()]))));
+                drop(answer.send(Ok(shared.stored(vec![location], vec![note.another()]))));
             }
         }
         Err(error) => {

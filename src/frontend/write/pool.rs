@@ -212,7 +212,7 @@ impl WritePool {
             match answer {
                 Ok(mut part) => {
                     stored.locations.append(&mut part.locations);
-                    stored.guards.append(&mut part.guards);
+                    stored.notes.append(&mut part.notes);
                 }
                 Err(error) => failed = Some(error),
             }

@@ -8,7 +8,7 @@ use crate::capacity::Capacity;
 use crate::env::Tasks;
 use crate::frontend::write::budget::BodyReservation;
 use crate::index::NewContent;
-use crate::index::inflight::WriteGuard;
+use crate::index::inflight::WriteNote;
 use crate::types::ExtentId;
 use crate::types::KeyedNonce;
 use crate::types::Location;
@@ -22,13 +22,13 @@ pub struct Stored {
     _held: Arc<[BodyReservation]>,
     pub(super) locations: Vec<Location>,
     /// Keep the audit from freeing the bytes until the row is committed.
-    pub(super) guards: Vec<WriteGuard>,
+    pub(super) notes: Vec<WriteNote>,
     free: Option<Freeing>,
     /// The nonce of content that is stored as authenticated chunks.
     nonce: Option<KeyedNonce>,
 }
 
-/// What frees abandoned bytes in extents.
+/// The means to free abandoned bytes in extents.
 #[derive(Debug)]
 struct Freeing {
     capacity: Arc<dyn Capacity>,
@@ -42,7 +42,7 @@ impl Stored {
             inline: bytes,
             _held: held,
             locations: Vec::new(),
-            guards: Vec::new(),
+            notes: Vec::new(),
             free: None,
             nonce: None,
         }
@@ -51,7 +51,7 @@ impl Stored {
     /// Bytes in extents.
     pub(super) fn in_extents(
         locations: Vec<Location>,
-        guards: Vec<WriteGuard>,
+        notes: Vec<WriteNote>,
         capacity: Arc<dyn Capacity>,
         tasks: Tasks,
     ) -> Self {
@@ -59,7 +59,7 @@ impl Stored {
             inline: Bytes::new(),
             _held: Arc::default(),
             locations,
-            guards,
+            notes,
             free: Some(Freeing { capacity, tasks }),
             nonce: None,
         }
@@ -67,7 +67,7 @@ impl Stored {
 
     /// The extents the bytes lie in.
     pub(super) fn extents(&self) -> Vec<ExtentId> {
-        self.guards.iter().map(WriteGuard::extent).collect()
+        self.notes.iter().map(WriteNote::extent).collect()
     }
 
     /// The content of the row.
@@ -103,7 +103,8 @@ impl Stored {
     }
 }
 
-/// Bytes whose row is being committed. They stay when this is dropped, whatever became of the row.
+/// Bytes whose row is being committed. They stay when this is dropped, whatever the outcome for the
+/// row.
 #[derive(Debug)]
 pub struct Committing {
     stored: Stored,
@@ -121,7 +122,7 @@ impl Drop for Stored {
     fn drop(&mut self) {
         let Some(Freeing { capacity, tasks }) = self.free.take() else { return };
         let locations = std::mem::take(&mut self.locations);
-        let guards = std::mem::take(&mut self.guards);
+        let notes = std::mem::take(&mut self.notes);
         if locations.is_empty() {
             return;
         }
@@ -130,7 +131,7 @@ impl Drop for Stored {
             if let Err(error) = capacity.free(&locations).await {
                 tracing::debug!(%error, "abandoned bytes were not freed; the audit will free them");
             }
-            drop(guards);
+            drop(notes);
         }));
     }
 }

@@ -112,10 +112,10 @@ impl StreamWriter {
         let (shared, lane) = (Arc::clone(&self.shared), Arc::clone(&self.lane));
         let appending = self.shared.env.tasks.spawn_part("append body", async move {
             let mut writer = lane.writer.lock().await;
-            let AppendedPayloads { locations, guard } =
+            let AppendedPayloads { locations, note } =
                 writer.append(vec![payload], Durability::Deferred).await?;
             drop((writer, held));
-            Ok::<_, NotStored>(shared.stored(locations, vec![guard]))
+            Ok::<_, NotStored>(shared.stored(locations, vec![note]))
         });
         let appended = waiting(self.shared.env.clock.as_ref(), Stage::Journal, appending).await;
         let appended = appended.unwrap_or_else(|error| {
@@ -145,9 +145,9 @@ impl Stored {
                 None => self.locations.push(location),
             }
         }
-        for guard in std::mem::take(&mut next.guards) {
-            if !self.guards.iter().any(|g| g.extent() == guard.extent()) {
-                self.guards.push(guard);
+        for note in std::mem::take(&mut next.notes) {
+            if !self.notes.iter().any(|g| g.extent() == note.extent()) {
+                self.notes.push(note);
             }
         }
     }

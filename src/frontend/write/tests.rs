@@ -335,7 +335,7 @@ async fn long_queue_of_bodies_is_refused_fast() {
 
 /// There is room for the bytes, on another disk, and none for the id of their extent.
 #[tokio::test(start_paused = true)]
-async fn full_disk_of_the_coordinator_is_told_as_a_full_disk_and_writes_go_on_after_it() {
+async fn full_disk_of_the_coordinator_is_reported_as_such_and_writes_go_on_after_it() {
     let rig = rig(64 << 20, WriteConfig::default()).await;
     let body = bytes(100_000, 1);
     let store = || rig.pool.store(vec![body.clone()], body.len() as u64);

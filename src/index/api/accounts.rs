@@ -26,7 +26,7 @@ pub enum AccountChange {
     /// Replaces its shared keys: first and second, decoded and sealed; none when they come from the
     /// configuration.
     Keys(Vec<Secret>),
-    /// Whether its containers may be opened to everybody.
+    /// Whether its containers may have public access.
     Anonymous(bool),
     /// Whether its containers keep versions, unless they say so themselves.
     Versioning(bool),
@@ -43,7 +43,7 @@ pub enum AccountChange {
     /// Gives a role; one that is given already changes nothing. The caller holds the number of them
     /// to [`AccountRecord::ASSIGNMENTS_MAX`].
     Assign(RoleAssignment),
-    /// Takes a role back; one that nobody has changes nothing.
+    /// Removes a role assignment; a missing one is ignored.
     Unassign(RoleAssignment),
     /// Adds a user, or replaces the one of the same name. Times that are zero are set. The caller
     /// holds the number of them to [`AccountRecord::USERS_MAX`], and ids of access keys unique.
@@ -72,9 +72,9 @@ pub struct SetUpAccount {
     pub id: AccountId,
     /// Its shared keys, decoded and sealed for its id.
     pub keys: Vec<Secret>,
-    /// What its user delegation keys are derived from, sealed for its id.
+    /// The secret from which its user delegation keys are derived, sealed for its id.
     pub delegation_secret: Secret,
-    /// Whether its containers may be opened to everybody.
+    /// Whether its containers may have public access.
     pub anonymous: bool,
     /// Its kind and SKU.
     pub account_type: AccountType,

@@ -14,7 +14,7 @@ use crate::types::Crc64;
 pub struct AppendBlock {
     /// The blob.
     pub key: BlobKey,
-    /// What must hold.
+    /// The precondition.
     pub guard: Guard,
     /// The end must be here: `x-ms-blob-condition-appendpos`, bytes.
     pub position: Option<u64>,
@@ -31,13 +31,13 @@ pub struct AppendBlock {
 pub struct SealBlob {
     /// The blob.
     pub key: BlobKey,
-    /// What must hold.
+    /// The precondition.
     pub guard: Guard,
     /// The end must be here: `x-ms-blob-condition-appendpos`, bytes.
     pub position: Option<u64>,
 }
 
-/// What an append answers.
+/// The result of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppendedBlock {
     /// The blob's new tag and time.

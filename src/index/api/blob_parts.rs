@@ -17,7 +17,7 @@ pub struct ReadBlobParts {
     pub key: BlobKey,
     /// Which of its states.
     pub revision: Revision,
-    /// What must hold.
+    /// The precondition.
     pub guard: Guard,
     /// Only parts with higher numbers.
     pub after: u32,

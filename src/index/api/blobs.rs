@@ -31,7 +31,7 @@ use crate::types::Revision;
 use crate::types::TagCondition;
 use crate::types::Tags;
 
-/// What a request demands of the current state before it is carried out.
+/// The preconditions of a request on the current state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Guard {
     /// `If-*`.
@@ -40,26 +40,26 @@ pub struct Guard {
     pub lease: Option<Uuid>,
     /// `x-ms-if-tags`, if sent.
     pub if_tags: Option<TagCondition>,
-    /// What the request says of encryption.
+    /// The encryption that the request names.
     pub encryption: EncryptionClaim,
-    /// Senders to whom the blob must be open: they have no other right to read it. One that does
-    /// not exist is open to nobody.
+    /// The audience that the blob's access control list must permit, because the sender has no
+    /// other permission to read it. For a missing blob this fails.
     pub open_to: Option<Audience>,
     /// Whether a blob in the archive tier may be replaced, or its content be read. In Blob REST it
     /// may not be replaced, in S3 it may. Its content is only read by a copy that is rehydrated.
     pub over_archived: bool,
-    /// What happens to a blob that is overwritten or deleted. Of a write, what the container said
-    /// when the write was about to commit.
+    /// How blobs that are overwritten or deleted are protected. For a write, these are the settings
+    /// of the container when the write was about to commit.
     pub protection: Protection,
-    /// What the request says of object lock.
+    /// The protection by object lock that the request sets.
     pub lock: LockClaim,
 }
 
-/// What a request says of encryption: of new content what it is under, of a blob there is what it
-/// should be under.
+/// The encryption that a request names: that of new content, or the one that an existing blob must
+/// have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EncryptionClaim {
-    /// Not looked at: neither content nor metadata are read or written.
+    /// Not checked: neither content nor metadata are read or written.
     #[default]
     Unchecked,
     /// A key, a scope, or neither.
@@ -67,7 +67,7 @@ pub enum EncryptionClaim {
 }
 
 impl EncryptionClaim {
-    /// What a blob made by the request is under.
+    /// The encryption of a blob that the request makes.
     #[must_use]
     pub fn applied(&self) -> Option<Encryption> {
         match self {
@@ -117,7 +117,7 @@ fn unencrypted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<NewCont
 pub struct PutBlob {
     /// The blob.
     pub key: BlobKey,
-    /// What must hold.
+    /// The precondition.
     pub guard: Guard,
     /// System properties.
     pub properties: BlobProperties,
@@ -126,7 +126,7 @@ pub struct PutBlob {
     pub metadata: Metadata,
     /// Index tags.
     pub tags: Tags,
-    /// What to make.
+    /// The kind of blob to make.
     pub kind: NewKind,
     /// The bytes; of a block blob, else empty and inline.
     pub content: NewContent,
@@ -158,7 +158,7 @@ pub struct StageBlock {
 pub struct CommitBlocks {
     /// The blob.
     pub key: BlobKey,
-    /// What must hold.
+    /// The precondition.
     pub guard: Guard,
     /// System properties, replacing all.
     pub properties: BlobProperties,
@@ -210,7 +210,7 @@ pub struct UpdateBlob {
     /// Which of its states. Of a snapshot or version, only what [`BlobChange::is_beside_content`]
     /// may change.
     pub revision: Revision,
-    /// What must hold.
+    /// The precondition.
     pub guard: Guard,
     /// The change.
     pub change: BlobChange,
@@ -221,8 +221,8 @@ pub struct UpdateBlob {
 pub struct DeleteBlob {
     /// The blob.
     pub key: BlobKey,
-    /// What must hold.
+    /// The precondition.
     pub guard: Guard,
-    /// What of it.
+    /// What is deleted.
     pub scope: DeleteScope,
 }

@@ -45,18 +45,18 @@ pub struct CreateContainer {
     pub owner: Option<String>,
     /// Its region, if the request names one.
     pub region: Option<String>,
-    /// Who may list it without a role in the account.
+    /// The access control list: who may list it without a role in the account.
     pub acl: CannedAcl,
     /// Whether it has object lock, and keeps versions.
     pub object_lock: bool,
 }
 
-/// What changes about a container.
+/// A change of a container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContainerChange {
     /// Replaces its metadata.
     Metadata(#[serde(deserialize_with = "Metadata::deserialize_checked")] Metadata),
-    /// Replaces who may do what in it.
+    /// Replaces its public access and access policies.
     Access {
         /// Anonymous access.
         public_access: PublicAccess,
@@ -83,20 +83,20 @@ pub struct UpdateContainer {
     pub account: AccountId,
     /// The container.
     pub name: ContainerName,
-    /// What must hold.
+    /// The precondition.
     pub guard: Guard,
-    /// What changes.
+    /// The change.
     pub change: ContainerChange,
 }
 
-/// Deletes a container: its name is free at once, its rows are purged later.
+/// Deletes a container: its name is free immediately, its rows are purged later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeleteContainer {
     /// The account.
     pub account: AccountId,
     /// The container.
     pub name: ContainerName,
-    /// What must hold.
+    /// The precondition.
     pub guard: Guard,
     /// Only while it is closed since this time.
     pub closed: Option<Timestamp>,
@@ -125,7 +125,7 @@ pub struct CloseContainer {
     pub account: AccountId,
     /// The container.
     pub name: ContainerName,
-    /// What must hold for it to be deleted.
+    /// The precondition of the deletion.
     pub guard: Guard,
 }
 
@@ -181,10 +181,10 @@ pub struct ContainerPage {
     pub entries: Vec<ContainerEntry>,
     /// Where to go on after each of them.
     pub after: Vec<Bytes>,
-    /// What they weigh: a page may end for this before its limit.
+    /// Their weight, which may end a page before its limit.
     pub weight: usize,
     /// Where to go on, possibly in the next partition; `None` at the end.
     pub next: Option<Bytes>,
-    /// Rows looked at for it, removed ones included.
+    /// Rows examined for it, removed ones included.
     pub seen: usize,
 }

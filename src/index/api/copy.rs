@@ -30,7 +30,7 @@ use crate::types::Tags;
 use crate::types::TierState;
 use crate::types::Timestamp;
 
-/// Marks a blob's content as shared, so that other rows may name it, and tells where it lies.
+/// Marks a blob's content as shared, so that other rows may name it, and returns its locations.
 /// Changes nothing that clients see. The caller has noted its copy in [`crate::index::InFlight`]
 /// before it asks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ pub struct Share {
     pub key: BlobKey,
     /// Which of its states.
     pub revision: Revision,
-    /// What must hold; conditions as of a read.
+    /// The precondition; conditions as of a read.
     pub guard: Guard,
     /// The wanted bytes; `None` for all.
     pub range: Option<Range<u64>>,
@@ -62,7 +62,7 @@ pub enum CopiedContent {
 }
 
 impl CopiedContent {
-    /// All of it, piece by piece; pages are told by their layer alone.
+    /// All of it, piece by piece. Pages are represented by their layers only.
     pub fn pieces(&self) -> impl Iterator<Item = &NewContent> {
         let (whole, blocks) = match self {
             Self::Whole(content) => (Some(content), [].as_slice()),
@@ -117,9 +117,9 @@ pub struct SharedBlob {
 pub struct PutCopy {
     /// The destination.
     pub key: BlobKey,
-    /// What must hold.
+    /// The precondition.
     pub guard: Guard,
-    /// What it is to be; a blob of another kind is replaced.
+    /// Its new kind; a blob of another kind is replaced.
     pub kind: BlobKind,
     /// System properties.
     pub properties: BlobProperties,
@@ -133,19 +133,19 @@ pub struct PutCopy {
     pub content: CopiedContent,
     /// The CRC-64/NVME of all of them.
     pub crc64: Crc64,
-    /// What is remembered of the copy.
+    /// The record of the copy.
     pub copy: Option<Box<CopyRecord>>,
     /// Its tagged fields.
     pub fields: NewBlobFields,
-    /// Set for Incremental Copy Blob: the pages are what the snapshot adds, and become a snapshot
-    /// of the destination too.
+    /// Set for Incremental Copy Blob: the pages are the changes of the snapshot, and become a
+    /// snapshot of the destination too.
     pub increment: Option<Increment>,
-    /// What is still to be done, when the copy is pending: then the content is empty, and pages are
-    /// `copy.total` bytes of zeros. No other write goes to the blob until [`EndCopy`].
+    /// The remaining work of a pending copy. The content is then empty, and pages are `copy.total`
+    /// bytes of zeros. No other write changes the blob until [`EndCopy`].
     pub job: Option<Box<CopyJob>>,
 }
 
-/// What an incremental copy takes.
+/// The content of an incremental copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Increment {
     /// The source.
@@ -162,7 +162,7 @@ pub struct Increment {
 pub struct PendingCopy {
     /// The destination.
     pub blob: RoutingKey,
-    /// What is to be done.
+    /// The remaining work.
     pub job: CopyJob,
 }
 
@@ -198,9 +198,9 @@ pub enum CopyEnd {
 pub struct ResealCopy {
     /// The destination.
     pub blob: RoutingKey,
-    /// What stands there; nothing is changed when it is another.
+    /// The current value; nothing is changed if it differs.
     pub from: Secret,
-    /// What is to stand there.
+    /// The new value.
     pub to: Secret,
 }
 

@@ -1,5 +1,5 @@
-//! Why a request has no answer, in two levels: [`Error`] tells the caller what to do next, and
-//! [`Refused`], [`Full`] and [`Damage`] tell it why.
+//! Errors of the index, in two levels: the variant of [`Error`] determines how the caller reacts;
+//! [`Refused`], [`Full`] and [`Damage`] give the reason.
 
 use std::fmt::Debug;
 
@@ -13,7 +13,7 @@ use crate::types::PartitionId;
 use crate::types::RetentionMode;
 use crate::types::VersionId;
 
-/// How a lease stands in the way of a request. Source: Lease Blob, Lease Container.
+/// How a lease prevents a request. Source: Lease Blob, Lease Container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError, Serialize, Deserialize)]
 pub enum LeaseRefusal {
     /// An id was sent but there is no lease.
@@ -34,7 +34,7 @@ pub enum LeaseRefusal {
     /// The id is not that of the lease to act on.
     #[error("the lease to act on has another id")]
     ActsOnOther,
-    /// Somebody else holds it.
+    /// Another client holds it.
     #[error("there is a lease already")]
     AlreadyPresent,
     /// Acquire of a lease that is breaking.
@@ -142,7 +142,7 @@ pub enum Refused {
         /// The tag of the content of a blob.
         content_etag: Option<ContentEtag>,
     },
-    /// A lease stands in the way.
+    /// A lease prevents the request.
     #[error("{0}")]
     Lease(#[from] LeaseRefusal),
     /// The version is under a legal hold: it can neither be removed nor changed.
@@ -208,7 +208,7 @@ pub enum Refused {
     /// The blob is an incremental copy, which only Incremental Copy Blob changes.
     #[error("the blob is an incremental copy")]
     Incremental,
-    /// The blob is no incremental copy of this source.
+    /// The blob is not an incremental copy of this source.
     #[error("the blob is no incremental copy of this source")]
     OtherIncrement,
     /// The blob has this or a later snapshot of the source.
@@ -327,10 +327,11 @@ pub enum Error {
     #[error(transparent)]
     Corrupt(#[from] Damage),
     /// The partition cannot serve now (stopping, or its disk is poisoned). A change may or may not
-    /// have happened: the caller reads what is there before it retries.
+    /// have happened: the caller reads the state before it retries.
     #[error("the partition is unavailable: {0}")]
     Unavailable(String),
-    /// The state of what the request names does not permit it. The caller tells the client.
+    /// The state of the named resource does not permit the request. The caller reports it to the
+    /// client.
     #[error(transparent)]
     Refused(#[from] Refused),
 }

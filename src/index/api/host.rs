@@ -25,7 +25,7 @@ pub struct Target {
     pub partition: PartitionId,
     /// Its epoch in the router's map.
     pub epoch: Epoch,
-    /// Who serves it.
+    /// The host that serves it.
     pub host: HostId,
 }
 

@@ -23,7 +23,7 @@ pub struct LeaseBlob {
     pub key: BlobKey,
     /// Only the conditions count: the ids stand in the action.
     pub guard: Guard,
-    /// What to do; an acquire has an id.
+    /// The action; an acquire has an id.
     pub action: LeaseAction,
 }
 
@@ -36,11 +36,11 @@ pub struct LeaseContainer {
     pub name: ContainerName,
     /// Only the conditions count: the ids stand in the action.
     pub guard: Guard,
-    /// What to do; an acquire has an id.
+    /// The action; an acquire has an id.
     pub action: LeaseAction,
 }
 
-/// What a lease action did, with the lease as it is now.
+/// The effect of a lease action, with the new lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LeaseResult {
     /// There is a lease.
@@ -79,7 +79,7 @@ impl LeaseResult {
 pub struct Leased {
     /// Tag and time of the blob or container, which a lease leaves alone.
     pub written: Written,
-    /// What the action did.
+    /// The effect of the action.
     pub result: LeaseResult,
     /// When it was done.
     pub now: Timestamp,

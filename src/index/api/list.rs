@@ -37,15 +37,14 @@ pub struct ListBlobs {
     pub from: Option<Bytes>,
     /// Entries at most, above 0.
     pub limit: usize,
-    /// The page ends once its entries weigh so much, with fields that are not shown; see
+    /// The weight of entries, with fields that are not shown, at which the page ends; see
     /// [`PAGE_WEIGHT_MAX`].
     pub weight_max: usize,
     /// Also blobs that have only staged blocks.
     pub uncommitted: bool,
     /// Which snapshots and versions are listed beside current blobs.
     pub history: History,
-    /// Also what was softly deleted: blobs, and of what the history has. Not beside
-    /// [`History::VersionsDown`].
+    /// Also soft-deleted blobs, snapshots and versions. Not beside [`History::VersionsDown`].
     pub deleted: bool,
     /// Also an entry for each blob of which nothing is left but versions. Not beside
     /// [`History::VersionsDown`].
@@ -108,7 +107,7 @@ impl ListBlobs {
     }
 }
 
-/// What a list has of a blob beside the current one.
+/// The history of a blob that a list includes beside the current one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum History {
     /// Nothing.
@@ -188,11 +187,11 @@ pub enum ListEntry {
     },
 }
 
-/// A page ends once its entries weigh so much, in memory and about. 5,000 blobs with little
-/// metadata weigh three quarters of it.
+/// The weight of entries, about their bytes in memory, at which a page ends. 5,000 blobs with
+/// little metadata weigh three quarters of it.
 pub const PAGE_WEIGHT_MAX: usize = 4 << 20;
 
-/// What an entry weighs beside its row.
+/// The weight of an entry beside its row.
 pub const ENTRY_WEIGHT: usize = 512;
 
 /// A page of blobs.
@@ -202,10 +201,10 @@ pub struct ListPage {
     pub entries: Vec<ListEntry>,
     /// Where to go on after each of them.
     pub after: Vec<Bytes>,
-    /// What they weigh: a page may end for this before its limit.
+    /// Their weight, which may end a page before its limit.
     pub weight: usize,
     /// Where to go on, possibly in the next partition; `None` at the end of the container.
     pub next: Option<Bytes>,
-    /// Rows looked at for it, removed ones included.
+    /// Rows examined for it, removed ones included.
     pub seen: usize,
 }

@@ -1,4 +1,4 @@
-//! What an index server reports of the load of its partitions.
+//! The load of partitions, as an index server reports it.
 
 use std::time::Duration;
 

@@ -1,23 +1,23 @@
-//! The index trait: what a front end, reclaim and the checker ask of a partition. In process today,
-//! over RPC in a cluster.
+//! The index trait: the requests of the front end, reclaim and the checker to a partition. It is a
+//! call today, and an RPC in a cluster.
 //!
 //! 1. `host.rs`: the trait.
 //! 2. `write.rs`: changes, with messages in `accounts.rs`, `blobs.rs`, `appends.rs`, `pages.rs`,
 //!    `containers.rs`, `settings.rs`, `copy.rs`, `lease.rs`, `versions.rs` and `accessed.rs`;
-//!    `new_fields.rs`: what a dialect sets beside properties and metadata; `written.rs`: what most
-//!    of them answer.
+//!    `new_fields.rs`: fields that a dialect sets beside properties and metadata; `written.rs`: the
+//!    answer of most of them.
 //! 3. `read.rs`: questions, with pages in `list.rs` and `containers.rs`; `reclaim.rs`: the answers
 //!    to reclaim; `tags.rs`: the tag index; `typed.rs`: questions and changes whose answers have a
 //!    type of their own; `uploads.rs`: changes and questions of uploads in parts; `blob_parts.rs`:
-//!    the parts of an object that was uploaded so.
-//! 4. `load.rs`, `plan.rs`: what a manager reads of the load, and the changes of the map that it
+//!    the parts of an object that was uploaded in parts.
+//! 4. `load.rs`, `plan.rs`: the load that a manager reads, and the changes of the map that it
 //!    plans.
-//! 5. `requests.rs`: what reclaim and backups ask of those that run requests.
-//! 6. `weight.rs`: what a queued write occupies; `place.rs`: which partition is meant; `error.rs`:
-//!    why a request has no answer.
+//! 5. `requests.rs`: questions of reclaim and backups to the processes that run requests.
+//! 6. `weight.rs`: the memory of a queued write; `place.rs`: the partition that a request names;
+//!    `error.rs`: errors.
 //!
-//! Messages are plain values: whole, checked by the types they are made of, routed by one key each.
-//! They hold nothing of a process and can be sent as bytes, which postcard encodes (ADR 0029).
+//! Messages are plain values, checked by the types of their fields, and routed by one key each.
+//! They refer to nothing in a process and can be sent as bytes, which postcard encodes (ADR 0029).
 
 mod accessed;
 mod accounts;

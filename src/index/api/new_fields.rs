@@ -14,6 +14,6 @@ pub struct NewBlobFields {
     pub content_tag: Option<ContentTag>,
     /// Checksums of the whole content. The CRC-64 of the row is none of them.
     pub checksums: Vec<ContentChecksum>,
-    /// What objects of S3 have beyond Azure's properties.
+    /// The fields of an object of S3 beyond Azure's properties.
     pub object: Option<Box<ObjectProperties>>,
 }

@@ -17,7 +17,7 @@ use crate::types::Revision;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
-/// `x-ms-if-sequence-number-*`: what the sequence number must be.
+/// `x-ms-if-sequence-number-*`: the condition on the sequence number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SequenceBounds {
     /// At most.
@@ -43,9 +43,9 @@ impl SequenceBounds {
 pub struct WritePages {
     /// The blob.
     pub key: BlobKey,
-    /// What must hold.
+    /// The precondition.
     pub guard: Guard,
-    /// What must hold of the sequence number.
+    /// The condition on the sequence number.
     pub sequence: SequenceBounds,
     /// The pages, half-open, not empty.
     pub range: Range<u64>,
@@ -53,10 +53,10 @@ pub struct WritePages {
     pub content: Option<NewContent>,
 }
 
-/// What becomes of the sequence number.
+/// The change of the sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SequenceAction {
-    /// The higher of this and what it is.
+    /// The higher of this and the present number.
     Max(u64),
     /// This.
     Update(u64),
@@ -69,7 +69,7 @@ pub enum SequenceAction {
 pub struct UpdatePages {
     /// The blob.
     pub key: BlobKey,
-    /// What must hold.
+    /// The precondition.
     pub guard: Guard,
     /// Replaces the system properties, if any is given.
     pub properties: Option<BlobProperties>,
@@ -79,15 +79,15 @@ pub struct UpdatePages {
     pub sequence: Option<SequenceAction>,
 }
 
-/// What a change of pages answers.
+/// The answer to a change of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PagesWritten {
     /// The new tag and time.
     pub written: Written,
     /// The sequence number.
     pub sequence: u64,
-    /// When not all could be done at once (very many small writes lie in the range): where to go on
-    /// clearing. A new length is not set yet then.
+    /// Where to continue clearing, if one change could not do all because very many small writes
+    /// lie in the range. A new length is not set yet then.
     pub rest: Option<u64>,
 }
 
@@ -100,7 +100,7 @@ pub struct ReadPages {
     pub revision: Revision,
     /// The older revision it is compared with: only what changed since then is wanted.
     pub since: Option<Timestamp>,
-    /// What must hold.
+    /// The precondition.
     pub guard: Guard,
     /// Only pages that this touches.
     pub range: Option<ByteRange>,
@@ -139,18 +139,18 @@ pub struct PageSpan {
     pub content: Option<NewContent>,
 }
 
-/// Marks a part of a page blob as shared, so that other rows may name it, and tells where it lies;
-/// the other parts are asked for one by one. Answers [`SharedPages`]. As [`crate::index::Share`]
-/// otherwise.
+/// Marks a part of a page blob as shared, so that other rows may name it, and returns its location
+/// as [`SharedPages`]. A caller requests the parts one by one. Otherwise like
+/// [`crate::index::Share`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharePages {
     /// The source.
     pub key: BlobKey,
     /// Which of its states.
     pub revision: Revision,
-    /// What must hold; conditions as of a read.
+    /// The precondition; conditions as of a read.
     pub guard: Guard,
-    /// Only what changed since this snapshot, as Get Page Ranges finds it.
+    /// Only the changes since this snapshot, as Get Page Ranges finds them.
     pub since: Option<Timestamp>,
     /// Where the part begins: 0, then as answered.
     pub from: u64,
@@ -159,7 +159,7 @@ pub struct SharePages {
 /// The answer to [`SharePages`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedPages {
-    /// What is written, in order; the rest is zeros, or as in the snapshot it is compared with.
+    /// The written spans, in order. The rest is zeros, or as in the snapshot to compare with.
     pub spans: Vec<PageSpan>,
     /// Where the next part begins; `None` at the end.
     pub next: Option<u64>,

@@ -60,7 +60,7 @@ pub struct ReadBlob {
     pub key: BlobKey,
     /// Which of its states.
     pub revision: Revision,
-    /// What must hold.
+    /// The precondition.
     pub guard: Guard,
     /// Which bytes are wanted; `None` for all. A range past the end answers
     /// `InvalidRange`.
@@ -85,7 +85,7 @@ pub enum Piece {
     Encrypted {
         /// How to decrypt.
         nonce: KeyedNonce,
-        /// Where the piece begins in what was encrypted as one.
+        /// The offset of the piece in the content that was encrypted as one.
         at: u64,
         /// The ciphertext.
         #[serde(deserialize_with = "unencrypted")]
@@ -140,7 +140,7 @@ impl Piece {
 pub struct BlobView {
     /// The blob.
     pub record: BlobRecord,
-    /// Whether it is the current blob, however it was asked for.
+    /// Whether it is the current blob, whichever revision was requested.
     pub is_current: bool,
     /// The wanted bytes of the content, half-open; empty for an empty blob.
     pub range: Range<u64>,
@@ -248,7 +248,7 @@ pub enum Read {
         /// Blobs at most.
         limit: usize,
     },
-    /// What rows from a position on refer to, each location of a blob as of one instant.
+    /// The locations that rows from a position on name, for each blob as of one instant.
     References(ListReferences),
 }
 

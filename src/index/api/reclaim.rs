@@ -22,7 +22,7 @@ pub struct GarbageRow {
     /// The time of the commit that made it garbage. Commits of a partition have growing times and
     /// become visible in their order.
     pub since: Timestamp,
-    /// What to free.
+    /// The locations to free.
     pub locations: Vec<Location>,
     /// The blob, when the row stands for a layer of its pages instead: forgetting it drops the next
     /// spans of the layer.
@@ -38,12 +38,13 @@ pub struct StagedBlocks {
     pub last_staged: Timestamp,
 }
 
-/// Which references are asked for, and how many at once.
+/// Requests references of rows, page by page.
 ///
-/// A blob may name more than fits into one answer: each snapshot of a long block list names it all
-/// again. The next answer then goes on in the same blob *in the order of locations*, not of rows.
-/// Between two answers locations move from row to row of the blob, and could pass a place among
-/// the rows. A location in a row never changes, so its place among the locations never does.
+/// A blob may name more locations than fit into one answer: each snapshot of a long block list
+/// names all of them again. The next answer then continues in the same blob *in the order of
+/// locations*, not of rows. Between two answers locations move from row to row of the blob, and
+/// could pass a place among the rows. A location in a row never changes, so its place among the
+/// locations never does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListReferences {
     /// Where to begin.
@@ -58,7 +59,7 @@ pub struct ListReferences {
 }
 
 impl ListReferences {
-    /// All of them, at once: only where it is known that they are few.
+    /// All of them in one page: only for callers that know that there are few.
     #[must_use]
     pub fn all() -> Self {
         Self {
@@ -87,7 +88,7 @@ impl ReferencePlace {
     }
 }
 
-/// What some rows refer to, for the audit: current, staged and garbage alike.
+/// The locations that some rows name, for the audit: current, staged and garbage alike.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct References {
     /// Locations. Of one blob they are sorted, each once.

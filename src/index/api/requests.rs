@@ -1,5 +1,5 @@
-//! What reclaim and backups ask of the processes that run requests. In process today, over RPC in a
-//! cluster (ADR 0028).
+//! The interface by which reclaim and backups ask the processes that run requests. It is a call
+//! today, and an RPC in a cluster (ADR 0028).
 //!
 //! A process notes its own requests in a register (`index/inflight.rs`), which only it uses. Others
 //! ask here. Without an answer nothing is freed, because a request of that process may need any
@@ -57,7 +57,7 @@ pub enum Running {
         /// Commits noted later do not count.
         before: RequestMark,
     },
-    /// A copy noted before the mark that has not yet reported what it found.
+    /// A copy noted before the mark that has not yet reported its look-up.
     CopyLookUp {
         /// Copies noted later do not count.
         before: RequestMark,

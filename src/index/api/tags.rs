@@ -1,10 +1,10 @@
 //! The tag index: work left by changes of tags, entries, pages of them.
 //!
-//! An entry stands elsewhere in the key space than its blob, so a change of tags leaves a work row
-//! beside the blob, in the same commit. Whoever finds the row brings the entries up to it with
-//! [`IndexTag`] and then forgets it. Every entry carries the time of the change that put it, and
-//! only later changes touch it: repeated or out of order, work never removes an entry that is due
-//! (ADR 0011).
+//! An entry is elsewhere in the key space than its blob, so a change of tags writes a work row
+//! beside the blob, in the same commit. Code that finds the row updates the entries with
+//! [`IndexTag`] and then deletes the row. Every entry carries the time of the change that put it,
+//! and only later changes touch it: repeated or out of order, work never removes an entry that is
+//! due (ADR 0011).
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -34,7 +34,7 @@ pub struct TagWork {
     pub added: Tags,
 }
 
-/// What is to become of one entry.
+/// The change of one entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryChange {
     /// The entry.
@@ -46,7 +46,8 @@ pub struct EntryChange {
 }
 
 impl TagWork {
-    /// What all of this work comes to: one change for each entry, by the last work that names it.
+    /// The combined effect of work rows: one change for each entry, from the last row that names
+    /// it.
     #[must_use]
     pub fn changes(work: &[Self]) -> Vec<EntryChange> {
         let mut last: BTreeMap<(&RoutingKey, &str, &str), (Timestamp, bool)> = BTreeMap::new();
@@ -90,8 +91,8 @@ pub struct ListTags {
     pub limit: usize,
 }
 
-/// An entry of the tag index: a blob that had this tag at a time. What it has now, its record
-/// tells.
+/// An entry of the tag index: a blob that had this tag at a time. Its current tags are in its
+/// record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TagEntry {
     /// Tag and blob.
@@ -109,7 +110,7 @@ pub struct TagPage {
     pub entries: Vec<TagEntry>,
     /// Where to go on, possibly in the next partition; `None` at the end.
     pub next: Option<Bytes>,
-    /// Rows looked at for it, removed ones included.
+    /// Rows examined for it, removed ones included.
     pub seen: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Messages as bytes: each comes back as it was sent, and what nobody sends is refused.
+//! Messages as bytes: each is decoded as it was sent, and other bytes are refused.
 
 mod samples;
 

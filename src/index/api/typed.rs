@@ -1,5 +1,5 @@
-//! Questions and changes with an answer of their own type, for callers. On the way to a partition
-//! they are a [`Read`] or a [`Write`].
+//! Reads and changes with a reply type of their own, for callers. On the way to a partition they
+//! are a [`Read`] or a [`Write`].
 //!
 //! 1. Here: the traits, and requests of clients.
 //! 2. `commands.rs`: changes of accounts, and of reclaim; `sweeps.rs`: questions of reclaim.
@@ -122,7 +122,7 @@ pub trait ReadRequest: Into<Read> + Clone + Send {
 
 /// A change of one partition's rows.
 pub trait WriteRequest: Into<Write> + Send {
-    /// What it answers.
+    /// The answer.
     type Reply: Send;
 
     /// The answer that a partition gave; `None` if it belongs to another change.
@@ -153,7 +153,7 @@ pub struct ReadBlockList {
     pub key: BlobKey,
     /// Which of its states.
     pub revision: Revision,
-    /// What must hold.
+    /// The precondition.
     pub guard: Guard,
 }
 

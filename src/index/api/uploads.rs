@@ -49,13 +49,13 @@ pub struct StartUpload {
     pub tags: Tags,
     /// The tier, if it is given.
     pub tier: Option<AccessTier>,
-    /// What the parts and the blob are under.
+    /// The encryption of the parts and the blob.
     pub encryption: EncryptionClaim,
     /// The checksum that is to be kept.
     pub checksum: Option<UploadChecksum>,
-    /// What objects of S3 have beyond the system properties.
+    /// The fields of an object of S3 beyond the system properties.
     pub object: Option<Box<ObjectProperties>>,
-    /// What protects the blob, if the request says so.
+    /// The protection of the blob, if the request sets it.
     pub lock: LockClaim,
     /// Canonical id of the user that starts it; `None` means the account's root user.
     pub initiator: Option<String>,
@@ -70,7 +70,7 @@ pub struct StagePart {
     pub upload: UploadId,
     /// The number of the part.
     pub number: PartNumber,
-    /// What the bytes are under: must be what the upload names.
+    /// The encryption of the bytes, which must be that of the upload.
     pub encryption: EncryptionClaim,
     /// The bytes; may be none.
     pub content: NewContent,
@@ -91,15 +91,15 @@ pub struct NamedPart {
     pub checksum: Option<ContentChecksum>,
 }
 
-/// Makes a blob of parts; the upload ends. A second completion with the same parts answers what the
-/// first one did.
+/// Makes a blob of parts; the upload ends. A second completion with the same parts gets the answer
+/// of the first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompleteUpload {
     /// The blob.
     pub key: BlobKey,
     /// The upload.
     pub upload: UploadId,
-    /// What must hold; of encryption nothing is checked.
+    /// The precondition; of encryption nothing is checked.
     pub guard: Guard,
     /// The parts, in the order of their numbers; at least one.
     pub parts: Vec<NamedPart>,
@@ -109,7 +109,7 @@ pub struct CompleteUpload {
     pub len: Option<u64>,
     /// The checksum that the blob must have, if the request gives it.
     pub checksum: Option<ContentChecksum>,
-    /// What the checksum of the upload must cover, if the request says so.
+    /// The required type of the upload's checksum, if the request names it.
     pub coverage: Option<Coverage>,
 }
 
@@ -168,7 +168,7 @@ pub struct ReadPart {
     pub key: BlobKey,
     /// Which of its states.
     pub revision: Revision,
-    /// What must hold.
+    /// The precondition.
     pub guard: Guard,
     /// The number of the part.
     pub number: PartNumber,

@@ -20,7 +20,7 @@ use crate::types::Timestamp;
 pub struct SnapshotBlob {
     /// The blob.
     pub key: BlobKey,
-    /// What must hold; a lease does not keep others from taking snapshots.
+    /// The precondition. A lease does not prevent snapshots by others.
     pub guard: Guard,
     /// Metadata of the snapshot; `None` for that of the blob.
     #[serde(deserialize_with = "checked")]
@@ -50,7 +50,7 @@ pub struct Snapshotted {
 pub struct UndeleteBlob {
     /// The blob.
     pub key: BlobKey,
-    /// What must hold.
+    /// The precondition.
     pub guard: Guard,
 }
 

@@ -1,4 +1,4 @@
-//! What a queued write occupies: bounds on queues count in it.
+//! The memory that a queued write occupies, for the bounds of queues.
 
 use bytes::Bytes;
 
@@ -37,9 +37,9 @@ use crate::types::TagCondition;
 use crate::types::Tags;
 use crate::types::Website;
 
-/// What the heap takes beside the bytes of one allocation.
+/// The memory that one allocation takes beside its bytes.
 const ALLOCATION: usize = 16;
-/// A queued write without what it points to, and its answer.
+/// A queued write without its heap allocations, and its answer.
 const FIXED: usize = size_of::<Write>() + 512;
 
 impl Write {
@@ -123,7 +123,7 @@ fn of(write: &Write) -> usize {
     FIXED + more
 }
 
-/// What most writes of a blob have: its name and a guard.
+/// The weight of the parts that most writes of a blob have: a name and a guard.
 fn guarded(key: &BlobKey, of: &Guard) -> usize {
     text(key.name.as_str()) + guard(of)
 }

@@ -71,7 +71,7 @@ pub enum Write {
         name: AccountName,
         /// A fresh id.
         id: AccountId,
-        /// Whether its containers may be opened to everybody.
+        /// Whether its containers may have public access.
         anonymous: bool,
     },
     /// Changes an account; answers [`WriteReply::Account`].
@@ -107,17 +107,17 @@ pub enum Write {
     LeaseContainer(LeaseContainer),
     /// Put Blob.
     PutBlob(PutBlob),
-    /// Put Blob From URL, Copy Blob: what the destination does.
+    /// Put Blob From URL, Copy Blob: the part of the destination.
     PutCopy(Box<PutCopy>),
-    /// A copy by reference: what the source does; answers [`WriteReply::Shared`].
+    /// A copy by reference: the part of the source; answers [`WriteReply::Shared`].
     Share(Box<Share>),
-    /// A copy of pages by reference: what the source does; answers [`WriteReply::SharedPages`].
+    /// A copy of pages by reference: the part of the source; answers [`WriteReply::SharedPages`].
     SharePages(Box<SharePages>),
     /// Pages of a copy; answers [`WriteReply::Layer`].
     FillLayer(FillLayer),
     /// A pending copy ends.
     EndCopy(Box<EndCopy>),
-    /// The source of a pending copy is sealed anew.
+    /// The source of a pending copy was sealed again.
     ResealCopy(ResealCopy),
     /// Put Block.
     StageBlock(StageBlock),
@@ -153,8 +153,8 @@ pub enum Write {
     SetTier(SetTier),
     /// The blob was read, when that is tracked.
     NoteRead(NoteRead),
-    /// Reclaim: drops staged blocks of blobs last staged to before `before`, and what is remembered
-    /// of uploads that were completed before it; `key` as read by
+    /// Reclaim: drops staged blocks of blobs last staged to before `before`, and the rows of
+    /// uploads that were completed before it; `key` as read by
     /// [`Read::Expired`](crate::index::api::Read::Expired).
     ExpireStaged {
         /// The blob's routing key.
@@ -162,8 +162,8 @@ pub enum Write {
         /// Only if still not staged to since.
         before: Timestamp,
     },
-    /// Reclaim: removes what was softly deleted of a blob, or containers of a name that were softly
-    /// deleted, if it can no longer be restored; `key` as read by
+    /// Reclaim: removes soft-deleted rows of a blob, or soft-deleted containers of a name, that can
+    /// no longer be restored; `key` as read by
     /// [`Read::EndedDeletions`](crate::index::api::Read::EndedDeletions).
     ExpireDeleted {
         /// The routing key of the blob or the container.
@@ -204,15 +204,15 @@ pub enum Write {
         /// pages comes alone: forgetting it may take long, and only then goes ahead of its turn.
         keys: Vec<Bytes>,
     },
-    /// Commits a change of nothing: what was written before and answered `Error::Unavailable` is
-    /// decided by it.
+    /// Commits an empty change. It decides the outcome of earlier writes that were answered with
+    /// `Error::Unavailable`.
     Prove,
     /// Makes an account with all that it has; answers [`WriteReply::Account`].
     SetUpAccount(SetUpAccount),
 }
 
 impl Write {
-    /// Tells a change that makes or removes a blob how blobs of its container are protected.
+    /// Sets in a change that makes or removes a blob how blobs of its container are protected.
     pub(crate) fn set_protection(&mut self, protection: Protection) {
         let guard = match self {
             Self::PutBlob(put) => &mut put.guard,
@@ -330,9 +330,9 @@ impl Write {
 }
 
 impl Write {
-    /// The keys of all rows its outcome rests on, when that is one blob or what is left of a
-    /// deleted container: then it can be evaluated ahead of its turn, and holds as long as none of
-    /// these rows changes. The other writes are short.
+    /// The keys of all rows that determine its outcome, if these belong to one blob or one deleted
+    /// container. Such a write can be evaluated ahead of its turn, and the result is valid as long
+    /// as none of these rows changes. The other writes are short.
     #[must_use]
     pub fn reach(&self) -> Option<KeyRange> {
         match self {
@@ -429,15 +429,15 @@ pub enum WriteReply {
     Account(Box<AccountRecord>),
     /// A container or blob changed.
     Written(Written),
-    /// A blob, or a part of what it consists of, was deleted.
+    /// A blob, or some of its rows, was deleted.
     Deleted(Deleted),
     /// A container was closed; its record.
     Closed(Box<ContainerRecord>),
     /// A lease was acted on.
     Leased(Leased),
-    /// What [`Write::Share`] marked.
+    /// The content that [`Write::Share`] marked.
     Shared(Box<SharedBlob>),
-    /// What [`Write::SharePages`] marked.
+    /// The pages that [`Write::SharePages`] marked.
     SharedPages(SharedPages),
     /// The layer that was filled.
     Layer(u64),
@@ -451,7 +451,7 @@ pub enum WriteReply {
     Appended(AppendedBlock),
     /// A snapshot was taken.
     Snapshotted(Snapshotted),
-    /// What was softly deleted was restored.
+    /// Soft-deleted rows were restored.
     Undeleted {
         /// Whether more can be restored.
         has_more: bool,
@@ -461,7 +461,7 @@ pub enum WriteReply {
         /// The blob is on its way out of the archive.
         pending: bool,
     },
-    /// Done, nothing to tell.
+    /// Done, without a result.
     Done,
     /// How far a purge came.
     Purged {

@@ -1,4 +1,4 @@
-//! What a change of a container or blob answers.
+//! The result of a change of a container or blob.
 
 use serde::Deserialize;
 use serde::Serialize;
@@ -26,7 +26,7 @@ impl Written {
     }
 }
 
-/// What a deletion of a blob answers.
+/// The result of a deletion of a blob.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deleted {
     /// The delete marker that was put, or the version that was removed; `None` where versions are
@@ -34,6 +34,6 @@ pub struct Deleted {
     pub version: Option<VersionId>,
     /// Whether that version is a delete marker.
     pub is_marker: bool,
-    /// Whether what was deleted stays, as a version or for some time.
+    /// Whether the deleted blob is kept, as a version or for some time.
     pub is_kept: bool,
 }

@@ -17,7 +17,7 @@ const PROBLEMS_KEPT: usize = 1_000;
 pub struct Problem {
     /// The name in the key of the row, as far as it can be read.
     pub name: String,
-    /// What is wrong.
+    /// A description of the problem.
     pub what: String,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What a check has examined, and the problems that it found.
+/// The numbers of examined items, and the problems that a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckReport {
     /// Rows decoded.

@@ -4,16 +4,16 @@
 //!
 //! A write notes its commit in [`InFlight`], then reads the container again, then commits. A
 //! deletion closes the container, then takes a mark, then waits until no commit from before the
-//! mark runs, then looks whether the container is empty. Let a write and a deletion meet:
+//! mark runs, then checks whether the container is empty. When a write and a deletion meet:
 //! - The write read the container before it was closed. Its commit was noted before that, so before
-//!   the mark. The deletion waits for it and finds what it wrote.
-//! - The write read the container after it was closed. It does not commit. It takes its note back,
+//!   the mark. The deletion waits for it and finds its rows.
+//! - The write read the container after it was closed. It does not commit. It removes its note,
 //!   because the deletion may wait for it, and begins again a little later.
 //!
-//! The container's row has the time of the closing, which names the closing. A deletion that ends
-//! without an answer leaves it there. Who meets a closing that is too old opens the container
-//! again. That needs no agreement of clocks: the deletion removes the row only while it has the
-//! name of its own closing, so a container that was opened too early is not deleted.
+//! The container's row has the time of the closing, which identifies the closing. A deletion that
+//! ends without an answer leaves it there. A request that meets a closing that is too old opens the
+//! container again. That needs no agreement of clocks: the deletion removes the row only while it
+//! has the time of its own closing, so a container that was opened too early is not deleted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ use crate::index::api::ReopenContainer;
 use crate::index::api::Running;
 use crate::index::api::RunningRequests;
 use crate::index::api::UpdateContainer;
-use crate::index::inflight::ChangeGuard;
+use crate::index::inflight::ChangeNote;
 use crate::index::inflight::InFlight;
 use crate::index::record::ContainerRecord;
 use crate::types::AccountId;
@@ -40,16 +40,17 @@ use crate::types::ContainerName;
 use crate::types::Protection;
 use crate::types::Timestamp;
 
-/// How long a closing is honoured. Who has seen the same one for so long opens the container again.
+/// The longest time for which a container stays closed. A request that has seen the same closing
+/// for this long opens the container again.
 const CLOSED_MAX: Duration = Duration::from_secs(10);
-/// How long a deletion may take from the closing to its last write. It is shorter, so that nobody
-/// opens a container that will be deleted.
+/// How long a deletion may take from the closing to its last write. It is shorter, so that no
+/// request opens a container that will be deleted.
 const DELETION_MAX: Duration = Duration::from_secs(8);
 /// How long a write or a deletion waits for other deletions.
 const PATIENCE: Duration = Duration::from_secs(25);
-/// How long a look into a container takes before it is closed.
-const LOOK_MAX: Duration = Duration::from_secs(20);
-/// The first and the longest pause between two looks at what is waited for.
+/// The longest check of a container before it is closed.
+const EMPTY_CHECK_MAX: Duration = Duration::from_secs(20);
+/// The first and the longest pause between two polls of a wait.
 const PAUSE_MIN: Duration = Duration::from_millis(2);
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 
@@ -70,12 +71,12 @@ pub struct FoundContainer {
 #[derive(Debug)]
 pub struct Entered {
     /// The note of the commit. The caller keeps it until the commit is answered.
-    pub note: ChangeGuard,
+    pub note: ChangeNote,
     /// How blobs of the container are protected.
     pub protection: Protection,
 }
 
-/// What writes into containers and deletions of empty ones use.
+/// Commits writes into containers, and deletes empty containers.
 #[derive(Clone, Debug)]
 pub struct Containers {
     /// Routes to partitions.
@@ -88,11 +89,11 @@ pub struct Containers {
     pub clock: Arc<dyn Clock>,
 }
 
-/// A look into a container.
+/// A check whether a container is empty.
 #[derive(Clone, Copy)]
-struct Look {
+struct EmptyCheck {
     account: AccountId,
-    /// What of the history of blobs counts.
+    /// The parts of the blobs' history that make a container non-empty.
     counts: History,
     /// When it is given up.
     until: Duration,
@@ -106,11 +107,7 @@ impl Containers {
     /// # Errors
     /// [`Refused::ContainerNotFound`] if the container was deleted, [`Error::Overloaded`] if it
     /// stays closed, and the answers of its partition. Nothing was written then.
-    pub async fn enter(
-        &self,
-        noted: ChangeGuard,
-        found: &FoundContainer,
-    ) -> Result<Entered, Error> {
+    pub async fn enter(&self, noted: ChangeNote, found: &FoundContainer) -> Result<Entered, Error> {
         let mut noted = Some(noted);
         let mut wait = Wait::new(self.clock.as_ref());
         loop {
@@ -128,8 +125,8 @@ impl Containers {
         }
     }
 
-    /// Changes what a container demands of writes: whether it keeps versions, its object lock.
-    /// Every write that is acknowledged after this has seen the change.
+    /// Changes a setting of a container on which writes depend: versions, object lock. Every write
+    /// that is acknowledged after this has seen the change.
     ///
     /// # Errors
     /// Those of the guard and of the partition; [`Error::Overloaded`] if commits that began before
@@ -152,18 +149,22 @@ impl Containers {
         delete: DeleteContainer,
         counts: History,
     ) -> Result<(), Error> {
-        // Most containers that are not empty are found here, and nobody waits.
+        // Most non-empty containers are found here, before any request waits.
         let record = self.read(delete.account, &delete.name).await?;
-        let look =
-            Look { account: delete.account, counts, until: self.clock.monotonic() + LOOK_MAX };
-        self.check_empty(&record, look).await?;
+        let check = EmptyCheck {
+            account: delete.account,
+            counts,
+            until: self.clock.monotonic() + EMPTY_CHECK_MAX,
+        };
+        self.check_empty(&record, check).await?;
         let until = self.clock.monotonic() + DELETION_MAX;
         let record = self.close(&delete).await?;
         let Some(closed) = record.closed() else {
             return Err(Error::Unavailable("a container was closed at no time".to_owned()));
         };
         let (account, name) = (delete.account, delete.name.clone());
-        let deleted = self.delete_closed(delete, &record, Look { counts, until, ..look }).await;
+        let deleted =
+            self.delete_closed(delete, &record, EmptyCheck { counts, until, ..check }).await;
         if deleted.is_err()
             && let Err(error) = self.router.tell(ReopenContainer { account, name, closed }).await
         {
@@ -176,10 +177,10 @@ impl Containers {
         &self,
         delete: DeleteContainer,
         record: &ContainerRecord,
-        look: Look,
+        check: EmptyCheck,
     ) -> Result<(), Error> {
-        self.commits_end(look.until).await?;
-        self.check_empty(record, look).await?;
+        self.commits_end(check.until).await?;
+        self.check_empty(record, check).await?;
         let delete = DeleteContainer { closed: record.closed(), ..delete };
         match self.router.tell(delete).await {
             Err(Error::Refused(Refused::ContainerReopened)) => Err(Error::Overloaded),
@@ -217,16 +218,16 @@ impl Containers {
         Ok(())
     }
 
-    async fn check_empty(&self, record: &ContainerRecord, look: Look) -> Result<(), Error> {
-        let first = ListBlobs::first_page(look.account, record.id, record.collation, 1);
-        let mut list = ListBlobs { history: look.counts, ..first };
+    async fn check_empty(&self, record: &ContainerRecord, check: EmptyCheck) -> Result<(), Error> {
+        let first = ListBlobs::first_page(check.account, record.id, record.collation, 1);
+        let mut list = ListBlobs { history: check.counts, ..first };
         loop {
             let page = self.router.list(&list).await?;
             if !page.entries.is_empty() {
                 return Err(Refused::ContainerNotEmpty.into());
             }
             let Some(next) = page.next else { return Ok(()) };
-            if self.clock.monotonic() >= look.until {
+            if self.clock.monotonic() >= check.until {
                 return Err(Error::Overloaded);
             }
             list.from = Some(next);

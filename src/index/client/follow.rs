@@ -111,7 +111,7 @@ fn change(key: &[u8], value: Option<&Bytes>) -> Option<(PartitionId, Option<Part
 }
 
 impl PartitionMap {
-    /// Applies changed, new and removed partitions; `None` if the result is no valid map.
+    /// Applies changed, new and removed partitions; `None` if the result is not a valid map.
     fn changed(
         &self,
         mut news: BTreeMap<PartitionId, Option<PartitionDescriptor>>,

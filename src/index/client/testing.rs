@@ -1,4 +1,4 @@
-//! What tests of the front end share: a simulated machine, a partition map, and an index whose
+//! Common fixtures of front-end tests: a simulated machine, a partition map, and an index whose
 //! reads the test answers.
 
 use std::fmt::Debug;

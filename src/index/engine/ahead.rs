@@ -39,10 +39,10 @@ use crate::index::engine::partition::{Entry, Partition, Ready};
 use crate::index::engine::watches::{Evaluated, Outcome};
 use crate::index::rows::RowBatch;
 
-/// A write of at least so many bytes, such as a long block list, is evaluated ahead without trying
-/// the committer first.
+/// A write of at least this many bytes, such as a long block list, is evaluated ahead without
+/// trying the committer first.
 const LONG_BYTES: usize = 256 * 1024;
-/// After so many overtakings a write makes others wait.
+/// A write that was overtaken this often makes others wait.
 const OVERTAKEN_MAX: usize = 2;
 /// The most evaluations of one write.
 const TRIES_MAX: usize = 8;

@@ -1,4 +1,4 @@
-//! What the committer asserts of itself, and how a violation stops the partition.
+//! Assertions of the committer, and how a violation stops the partition.
 
 use std::sync::atomic::Ordering;
 

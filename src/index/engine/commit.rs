@@ -61,8 +61,8 @@ pub(crate) struct Committer {
     pub(crate) queued_bytes: Arc<AtomicUsize>,
     pub(crate) waits: Arc<Waits>,
     pub(crate) commands: mpsc::Receiver<Command>,
-    /// Set once and for all when another owner has the partition or when it is uncertain what is
-    /// durable. Nothing is appended after that.
+    /// Set permanently when another owner has the partition, or when it is uncertain which writes
+    /// are durable. Nothing is appended after that.
     pub(crate) failed: Option<Failed>,
     /// Refused rolls of the log, and when the next may be tried.
     pub(crate) rolls: Refusals,
@@ -99,8 +99,8 @@ impl Committer {
                 let began = clock.monotonic();
                 if let Some(first) = taken.front() {
                     self.waits.begin(first.arrived);
-                    // Writes that came during the last batch had to wait for its end: that is no
-                    // queue wait.
+                    // Writes that arrived during the last batch had to wait for its end. This does
+                    // not count as waiting in the queue.
                     let waited = began.saturating_sub(first.arrived);
                     meter.waited(waited.saturating_sub(self.before));
                 }
@@ -266,7 +266,7 @@ impl Committer {
         Some(Decided { reply, rows })
     }
 
-    /// Appends a record. If that fails, tries once more in a new extent, whose link leaves out the
+    /// Appends a record. If that fails, tries again in a new extent, whose link leaves out the
     /// failed append.
     async fn persist(&mut self, record: Bytes, highest: Sequence) -> Result<(), Failed> {
         if let Some(failed) = &self.failed {
@@ -292,7 +292,7 @@ impl Committer {
                 }
             }
         };
-        let told = match (first, second) {
+        let failure = match (first, second) {
             // Another owner has the partition and perhaps the record of the first try. The callers
             // must not try again there as if nothing had been written.
             (Failed::Other(reason), Failed::Fenced) => {
@@ -314,8 +314,8 @@ impl Committer {
             (Failed::Other(reason), _) | (_, Failed::Other(reason)) => Failed::Other(reason),
             (_, second) => second,
         };
-        self.stop_if_lost(&told);
-        Err(told)
+        self.stop_if_lost(&failure);
+        Err(failure)
     }
 
     /// Moves the log to a new extent, whose link leaves out a record of unknown outcome, and
@@ -325,7 +325,7 @@ impl Committer {
         self.log.append(record, highest).await
     }
 
-    /// Rolls the log, unless the last roll was refused a moment ago. After a refusal log and
+    /// Rolls the log, unless the last roll was refused very recently. After a refusal log and
     /// partition are as before.
     pub(crate) async fn roll(&mut self, manifest: Manifest) -> Result<(), Failed> {
         let clock = Arc::clone(&self.core.context.deps.env.clock);
@@ -399,7 +399,8 @@ impl Committer {
     async fn after_commit(&mut self) {
         let context = Arc::clone(&self.core.context);
         if self.log.end() >= context.config.log_extent_bytes {
-            // A full disk or a refusal is no reason to stop: the open extent still takes appends.
+            // A full disk or a refusal does not stop the partition: the open extent still takes
+            // appends.
             if let Err(failed) = self.roll(self.manifest(&self.sources, self.flushed)).await {
                 self.stop_if_lost(&failed);
             }

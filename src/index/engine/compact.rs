@@ -1,5 +1,5 @@
-//! Compaction: several runs of a family become one, so that a read examines few runs and deleted
-//! rows give their space back.
+//! Compaction: several runs of a family become one, so that a read examines few runs and the space
+//! of deleted rows is released.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,20 +16,20 @@ use crate::types::PartitionKeys;
 
 /// This many runs of similar size are merged.
 const LIKE_RUNS: usize = 4;
-/// With so many runs of a family the cheapest merge is done, whatever the sizes.
+/// With this many runs of a family the cheapest merge is done, whatever the sizes.
 const RUNS_MAX: usize = 8;
-/// A run is similar to the newer ones if it is at most so many times as large as all of them
+/// A run is similar to the newer ones if it is at most this many times as large as all of them
 /// together.
 const LIKE_RATIO: u64 = 1;
-/// A family is merged as a whole when so many percent of its rows are tombstones, so that deleted
-/// rows give their space back.
+/// A family is merged as a whole when this percentage of its rows are tombstones, so that the space
+/// of deleted rows is released.
 const TOMBSTONES_MAX_PERCENT: u64 = 30;
-/// The same at rest. There the main family, which lists read, is also merged when so many percent
-/// of its rows lie over older runs.
+/// The same at rest. There the main family, which lists read, is also merged when this percentage
+/// of its rows lies over older runs.
 const AT_REST_MAX_PERCENT: u64 = 10;
 /// Fewer tombstones, or fewer rows over older runs, are not worth a merge of a family as a whole.
 const ROWS_MIN: u64 = 10_000;
-/// A run is rewritten when so many percent of it are rows of other partitions. Below that, millions
+/// A run is rewritten when this percentage of it are rows of other partitions. Below that, millions
 /// of rows would be rewritten to drop a few.
 const FOREIGN_PERCENT: u64 = 20;
 

@@ -48,7 +48,7 @@ impl ExtentIds for IdAllocator {
     }
 }
 
-/// What a host uses of the layers below it, and the meaning of its rows.
+/// The parts of lower layers that a host uses, and the meaning of its rows.
 #[derive(Clone, Debug)]
 pub struct Dependencies {
     /// The clock and the tasks.
@@ -65,8 +65,8 @@ pub struct Dependencies {
     pub metrics: Metrics,
 }
 
-/// What all partitions of a host use: the layers below, the limits, the block cache, the memory
-/// budget of memtables, and the queue of chores.
+/// The parts that all partitions of a host use: the layers below, the limits, the block cache, the
+/// memory budget of memtables, and the queue of chores.
 #[derive(Debug)]
 pub(crate) struct HostContext {
     pub(crate) deps: Dependencies,

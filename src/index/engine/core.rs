@@ -300,7 +300,7 @@ impl Core {
         now.saturating_sub(since) >= REST
     }
 
-    /// Makes the rest begin at `now`, so that what has failed is tried again later.
+    /// Makes the rest begin at `now`, so that failed work is tried again later.
     pub(crate) fn rest_again(&self, now: Duration) {
         let rest = Some((self.published().sequence, now));
         *self.rest.lock().unwrap_or_else(PoisonError::into_inner) = rest;
@@ -324,7 +324,7 @@ impl Core {
         }
     }
 
-    /// Whether the log has so many extents that the partition should be flushed.
+    /// Whether the log has too many extents, so that the partition should be flushed.
     pub(crate) fn has_long_log(&self) -> bool {
         self.log_extents() > LOG_EXTENTS_MAX
     }

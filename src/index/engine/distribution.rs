@@ -24,7 +24,7 @@ const TABLE_KEYS_MAX: usize = 8_192;
 impl Partition {
     /// Keys of main rows inside `range`, ascending, each with an estimate of the rows from it to
     /// the next key. The estimate is made from memtables and the indexes of runs. If these cannot
-    /// tell `fewest` places apart, single rows are read, provided there are at most `rows_max`.
+    /// distinguish `fewest` places, single rows are read, provided there are at most `rows_max`.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unavailable`].

@@ -8,7 +8,7 @@ use crate::index::engine::extents::ids;
 /// Chores done before the task yields: some of them never wait.
 const AT_A_TIME: usize = 64;
 
-/// After so many failures of a chore one warning is logged. Tries are a second apart.
+/// A chore that failed this often is logged once. Tries are a second apart.
 const MANY: u32 = 30;
 
 /// How a try ended.

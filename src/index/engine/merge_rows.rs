@@ -17,8 +17,8 @@ use crate::types::Stripe;
 
 /// The most rows taken from a source at a time.
 const CHUNK: usize = 256;
-/// Rows examined before the task yields. With the rows read from all sources at once this takes at
-/// most a millisecond or two.
+/// Rows examined before the task yields. Together with the rows that are read from all sources this
+/// takes at most a millisecond or two.
 const TURN_ROWS: usize = 1_024;
 
 /// The rows of a partition as of a commit.

@@ -1,10 +1,11 @@
 //! The partition engine stores the rows of a key range in a log, in memtables and in sorted runs.
-//! Logs and runs are extents. The engine knows keys, values and families. What a row means is
-//! decided by a [`Machine`](crate::index::rows::Machine).
+//! Logs and runs are extents. The engine knows keys, values and families. A
+//! [`Machine`](crate::index::rows::Machine) defines the meaning of rows.
 //!
-//! 1. `context.rs`: what all partitions of a host use. `core.rs`: the state that the committer, the
-//!    readers and the maintenance of one partition share. `sources.rs`: its memtables and runs.
-//!    `failed.rs`: why durable work failed, and what that means for the partition.
+//! 1. `context.rs`: the parts that all partitions of a host use. `core.rs`: the state that the
+//!    committer, the readers and the maintenance of one partition share. `sources.rs`: its
+//!    memtables and runs. `failed.rs`: why durable work failed, and the consequence for the
+//!    partition.
 //! 2. `partition.rs`: the handle of an open partition. It reads from a snapshot (`view.rs`,
 //!    `merge_rows.rs`), queues writes, and sends commands to the committer (`commands.rs`).
 //!    `write.rs`: the path of a write up to the queue.
@@ -30,7 +31,7 @@
 //! replay is idempotent (`replay.rs`) · I16 queue, batch, memtables and cache are bounded
 //! (`config.rs`).
 //!
-//! `assertions.rs`: what the committer asserts of itself.
+//! `assertions.rs`: the assertions of the committer.
 //!
 //! Not here: which host owns which partition (`server/` and the coordinator), what rows mean
 //! (`objects/`), when to split.

@@ -28,7 +28,7 @@ pub(crate) struct Pace {
     seen: AtomicUsize,
     /// Rows examined since the task last yielded.
     turn: AtomicUsize,
-    /// After so many rows nothing more is read.
+    /// The number of rows after which reading stops.
     limit: Option<usize>,
 }
 
@@ -49,8 +49,8 @@ impl Pace {
     }
 
     /// As [`Self::take`], for rows with long values that cost as much as `more` further rows. The
-    /// further rows count in a limit, but not in what an answer may examine: its bytes bound an
-    /// answer already.
+    /// further rows count against a limit, but not against the rows that an answer may examine: an
+    /// answer is already bounded by its bytes.
     pub(crate) async fn take_long(&self, rows: usize, more: usize) {
         if self.limit.is_some() {
             return self.take(rows + more).await;

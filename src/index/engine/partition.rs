@@ -11,6 +11,7 @@ use tokio::sync::{SemaphorePermit, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::env::Clock;
+use crate::env::Queued;
 use crate::env::Turn;
 use crate::env::Waits;
 use crate::index::api::Error;
@@ -146,7 +147,8 @@ impl Partition {
             });
         }
         let since = if few { arrived.saturating_sub(waited) } else { arrived };
-        let answer = self.waits.answer(clock, (&turn, since, few), answered).await;
+        let answer =
+            self.waits.answer(clock, Queued { turn: &turn, arrived: since, few }, answered).await;
         let Some(answer) = answer else { return Err(Error::Overloaded) };
         answer.unwrap_or_else(|_| match turn.take() {
             true => Err(self.is_closed()),

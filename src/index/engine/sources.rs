@@ -17,7 +17,7 @@ pub(crate) struct Frozen {
     pub(crate) through: Sequence,
 }
 
-/// What readers see.
+/// The sources that readers see.
 #[derive(Clone, Debug)]
 pub(crate) struct Published {
     pub(crate) sources: Arc<Sources>,

@@ -291,11 +291,11 @@ pub(crate) struct Interval<'a> {
 pub(crate) struct Page {
     /// Rows as of this commit.
     pub(crate) sequence: Sequence,
-    /// At most so many.
+    /// The most rows.
     pub(crate) limit: usize,
 }
 
-/// What a call of [`Tables::collect`] did.
+/// The result of [`Tables::collect`].
 #[derive(Debug)]
 pub(crate) struct Collected {
     /// Versions that it examined.

@@ -1,4 +1,4 @@
-//! What engine tests stand on: capacity in memory with faults, and rows with the simplest meaning.
+//! Fixtures of engine tests: capacity in memory with faults, and rows with the simplest meaning.
 
 mod capacity;
 mod machine;
@@ -31,7 +31,7 @@ use crate::types::HostId;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
 
-/// What survives a restart of the process.
+/// The state that survives a restart of the process.
 pub(crate) struct World {
     pub(crate) capacity: Arc<MemoryCapacity>,
     pub(crate) store: SimulatedStore,

@@ -24,7 +24,7 @@ const ROW_OVERHEAD: usize = 80;
 pub(crate) enum Outcome {
     /// The write was carried out.
     Done(WriteReply),
-    /// Nothing was done. The caller must evaluate the write ahead, or once more.
+    /// Nothing was done. The caller must evaluate the write ahead, or again.
     Again,
 }
 
@@ -190,7 +190,7 @@ impl Watches {
         }
     }
 
-    /// Whether a write that must wait for a watch is possible. Mostly there is no watch.
+    /// Whether a write that must wait for a watch is possible. Usually there is no watch.
     pub(super) fn may_be_alone(&self) -> bool {
         self.count.load(Ordering::SeqCst) > 0
     }

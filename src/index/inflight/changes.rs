@@ -38,23 +38,23 @@ impl Changes {
 impl InFlight {
     /// Notes a request before it looks its container up.
     #[must_use]
-    pub fn change(&self) -> ChangeGuard {
+    pub fn change(&self) -> ChangeNote {
         self.note_change(Kind::Request)
     }
 
     /// Notes a commit before its request can end.
     #[must_use]
-    pub fn commit(&self) -> ChangeGuard {
+    pub fn commit(&self) -> ChangeNote {
         self.note_change(Kind::Commit)
     }
 
-    fn note_change(&self, kind: Kind) -> ChangeGuard {
+    fn note_change(&self, kind: Kind) -> ChangeNote {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let number = changes.next;
         changes.next += 1;
         changes.running(kind).insert(number);
         drop(changes);
-        ChangeGuard { inflight: self.clone(), kind, number }
+        ChangeNote { inflight: self.clone(), kind, number }
     }
 
     /// The number of the next request or commit. It separates the notes before now from later ones.
@@ -80,13 +80,13 @@ impl InFlight {
 
 /// A running request or commit.
 #[derive(Debug)]
-pub struct ChangeGuard {
+pub struct ChangeNote {
     inflight: InFlight,
     kind: Kind,
     number: u64,
 }
 
-impl Drop for ChangeGuard {
+impl Drop for ChangeNote {
     fn drop(&mut self) {
         let mut changes = self.inflight.changes.lock().unwrap_or_else(PoisonError::into_inner);
         changes.running(self.kind).remove(&self.number);

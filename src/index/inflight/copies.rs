@@ -28,15 +28,15 @@ use crate::index::InFlight;
 use crate::types::ExtentId;
 
 impl InFlight {
-    /// Notes a copy before its look-up. The guard is dropped after the commit was answered. Until
+    /// Notes a copy before its look-up. The note is dropped after the commit was answered. Until
     /// then no audit frees bytes that the copy names.
     #[must_use]
-    pub fn copy(&self) -> CopyGuard {
+    pub fn copy(&self) -> CopyNote {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let id = state.next_copy;
         state.next_copy += 1;
         state.copies.insert(id, None);
-        CopyGuard { inflight: self.clone(), id }
+        CopyNote { inflight: self.clone(), id }
     }
 
     /// Begins the watch of an audit, before the audit lists extents, and returns its number. The
@@ -60,7 +60,7 @@ impl InFlight {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).next_copy
     }
 
-    /// Whether a copy noted before `mark` has not yet reported what it found.
+    /// Whether a copy noted before `mark` has not yet reported its look-up.
     pub(super) fn is_copy_looking_up(&self, mark: u64) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.copies.range(..mark).any(|(_, met)| met.is_none())
@@ -76,14 +76,14 @@ impl InFlight {
 
 /// A running copy.
 #[derive(Debug)]
-pub struct CopyGuard {
+pub struct CopyNote {
     inflight: InFlight,
     id: u64,
 }
 
-impl CopyGuard {
+impl CopyNote {
     /// Reports the extents that the look-up found, as soon as it is answered and before the commit.
-    /// A guard has one look-up.
+    /// A note has one look-up.
     pub fn met(&self, extents: impl IntoIterator<Item = ExtentId>) {
         let extents: BTreeSet<ExtentId> = extents.into_iter().collect();
         let mut state = self.inflight.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -94,7 +94,7 @@ impl CopyGuard {
     }
 }
 
-impl Drop for CopyGuard {
+impl Drop for CopyNote {
     fn drop(&mut self) {
         self.inflight.state.lock().unwrap_or_else(PoisonError::into_inner).copies.remove(&self.id);
     }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn copy_that_has_not_told_is_waited_for_and_later_ones_are_not() {
+    fn copy_that_has_not_reported_is_waited_for_and_later_ones_are_not() {
         let inflight = InFlight::default();
         let watch = inflight.begin_watch();
         let early = inflight.copy();

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn watch_of_copies_ends_with_its_guard() {
+    async fn watch_of_copies_ends_when_it_is_dropped() {
         let (inflight, _, requests) = requests();
         let watch = CopyWatch::begin(&requests).await.unwrap();
         let since = watch.id();

@@ -8,7 +8,7 @@
 //! Why that is enough. Reclaim finds only published rows: a garbage row is visible to every look-up
 //! that begins after reclaim has read it. A read noted after the mark begins its look-up after
 //! that, so it finds rows that do not name the bytes. For a read noted before the mark, reclaim
-//! waits until the read reports what it found, and longer if it found the extent. One counter
+//! waits until the read reports its look-up, and longer if that found the extent. One counter
 //! orders notes and marks. No clock is compared: neither the time of the garbage row nor the
 //! duration of its commit matters.
 //!
@@ -69,24 +69,24 @@ impl InFlight {
         self.reads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a read before its look-up; `now` is monotonic. Until the guard is dropped, no byte
+    /// Notes a read before its look-up; `now` is monotonic. Until the note is dropped, no byte
     /// that the read names is freed.
     #[must_use]
-    pub fn read(&self, now: Duration) -> ReadGuard {
+    pub fn read(&self, now: Duration) -> ReadNote {
         let place = self.reads().begin(now, None);
-        ReadGuard { inflight: self.clone(), place, began: now, named: None }
+        ReadNote { inflight: self.clone(), place, began: now, named: None }
     }
 
-    /// Notes a layer of pages under `blob` before it is begun. The guard is dropped after a commit
+    /// Notes a layer of pages under `blob` before it is begun. The note is dropped after a commit
     /// has named the layer, or after the layer was given up. Until then reclaim does not free the
     /// layer.
     #[must_use]
-    pub fn layer(&self, blob: RoutingKey) -> LayerGuard {
+    pub fn layer(&self, blob: RoutingKey) -> LayerNote {
         let mut reads = self.reads();
         let number = reads.number();
         reads.layers.insert((blob.clone(), number));
         drop(reads);
-        LayerGuard { inflight: self.clone(), layer: (blob, number) }
+        LayerNote { inflight: self.clone(), layer: (blob, number) }
     }
 
     /// The number of the next read or layer. It separates the notes before now from later ones.
@@ -164,7 +164,7 @@ impl Reads {
 
 /// A running read.
 #[derive(Debug)]
-pub struct ReadGuard {
+pub struct ReadNote {
     inflight: InFlight,
     place: Place,
     began: Duration,
@@ -172,7 +172,7 @@ pub struct ReadGuard {
     named: Option<Box<[ExtentId]>>,
 }
 
-impl ReadGuard {
+impl ReadNote {
     /// Reports all extents that the read names from now on. Called when a look-up is answered, and
     /// when the read needs fewer extents.
     pub fn names(&mut self, extents: impl IntoIterator<Item = ExtentId>) {
@@ -208,7 +208,7 @@ impl ReadGuard {
         }
     }
 
-    /// A second read of what this one has looked up.
+    /// A second read of the content that this one has looked up.
     #[must_use]
     pub fn another(&self) -> Self {
         let mut reads = self.inflight.reads();
@@ -236,7 +236,7 @@ impl ReadGuard {
     }
 }
 
-impl Drop for ReadGuard {
+impl Drop for ReadNote {
     fn drop(&mut self) {
         self.inflight.reads().end(self.place, self.named.as_deref());
     }
@@ -244,12 +244,12 @@ impl Drop for ReadGuard {
 
 /// A layer of pages that is being written.
 #[derive(Debug)]
-pub struct LayerGuard {
+pub struct LayerNote {
     inflight: InFlight,
     layer: (RoutingKey, u64),
 }
 
-impl Drop for LayerGuard {
+impl Drop for LayerNote {
     fn drop(&mut self) {
         self.inflight.reads().layers.remove(&self.layer);
     }

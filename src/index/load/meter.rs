@@ -281,7 +281,7 @@ mod tests {
         assert!(samples.iter().all(|sample| *sample > before));
         (13_800..13_863).for_each(|n| note(&meter, 4, n));
         assert_eq!(meter.samples(Duration::from_secs(5), 1_000.0).len(), SAMPLES, "too few alone");
-        // Nobody looked for long: what is old says nothing.
+        // The meter was not read for long: old samples are ignored.
         meter.rest();
         (0..64 * 100).for_each(|n| note(&meter, 6, n));
         assert!(meter.samples(Duration::from_secs(60), 1_000.0).is_empty());

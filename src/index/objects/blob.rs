@@ -89,7 +89,7 @@ struct NewBlob {
     content: BlobContent,
 }
 
-/// Makes the blob that Put Blob makes of a kind and a body.
+/// Makes a new blob of a kind and a body, for Put Blob.
 fn begin(kind: NewKind, content: Content, crc64: Crc64, now: Timestamp) -> NewBlob {
     match kind {
         NewKind::Block => {
@@ -126,8 +126,8 @@ pub(super) async fn update(
     let lease = check_update(update, &blob.record, eval.now)?;
     guard::not_incremental(&blob.record)?;
     // The archive tier prevents changes of content, properties and metadata, but not of the index
-    // tags and of access. So does object lock, although a change of metadata would leave the held
-    // version behind: the service refuses that too.
+    // tags and of access. Object lock prevents them too. A change of metadata would leave the held
+    // version unchanged, but the service refuses it as well.
     if !is_beside {
         lock::may_change(&blob.record, eval.now)?;
         guard::not_archived(&blob.record, eval.now)?;
@@ -148,14 +148,14 @@ pub(super) async fn update(
     Ok(blob_row::written_as(eval.now, &blob.record))
 }
 
-/// Checks what the request demands. Returns the lease that stays.
+/// Checks the preconditions of the request. Returns the lease that stays.
 fn check_update(
     update: &UpdateBlob,
     record: &BlobRecord,
     now: Timestamp,
 ) -> Result<Option<Lease>, Refused> {
     match update.change {
-        // These take no lease id.
+        // These requests take no lease id.
         BlobChange::Retention(_) | BlobChange::LegalHold(_) => {
             guard::conditions(&update.guard, record)?;
             Ok(record.lease)
@@ -206,7 +206,7 @@ async fn update_revision(
     let of = RevisionOf { revision: update.revision, guard: &update.guard };
     let mut found = revision::load(eval.view, key, of).await?;
     check_update(update, &found.record, eval.now)?;
-    // The front end takes no other change.
+    // The front end accepts no other change.
     if !update.change.is_beside_content() {
         return Err(Refused::WrongKind.into());
     }

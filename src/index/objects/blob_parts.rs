@@ -61,7 +61,7 @@ pub(super) async fn page(
 struct Page {
     after: u32,
     limit: usize,
-    /// Whether the CRC-64 of a block may be shown: of encrypted content none is kept.
+    /// Whether the CRC-64 of a block may be shown. None is kept of encrypted content.
     has_crc64: bool,
     parts: Vec<BlobPartView>,
     more: bool,
@@ -83,8 +83,7 @@ impl Page {
         self.limit == 0 || self.more
     }
 
-    /// Adds those of the next blocks that are asked for. The number of a part is the id of its
-    /// block.
+    /// Adds the requested ones of the next blocks. The number of a part is the id of its block.
     fn add(&mut self, entries: &[Entry]) {
         for entry in entries {
             let number = PartNumber::of_block(&entry.id).map(PartNumber::get);

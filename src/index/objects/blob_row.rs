@@ -38,7 +38,7 @@ pub(super) enum Place {
     Main,
     /// It is the snapshot of this time.
     Snapshot(Timestamp),
-    /// It is the version of this time, which is not current.
+    /// The version of this time, which is not current.
     Version(Timestamp),
     /// It was softly deleted.
     Deleted(DeletedKey),
@@ -65,12 +65,12 @@ impl Blob {
         Self { place, ..self }
     }
 
-    /// Encodes the row with the present record and the unchanged content.
+    /// Encodes the row with the changed record and the unchanged content.
     pub(super) fn encode(&self) -> Bytes {
         values::encode_blob_raw(&self.record, &self.content)
     }
 
-    /// Writes the row, with the present record, where it was read.
+    /// Writes the row, with the changed record, where it was read.
     pub(super) fn store(&self, eval: &mut Evaluation<'_>, key: &RoutingKey) {
         let value = self.encode();
         match self.place {

@@ -1,10 +1,10 @@
-//! The chain of versions of a blob: what becomes of the row in the way of a change, and which
-//! version is current (ADR 0038).
+//! The chain of versions of a blob: decides whether the row that a change replaces is kept, and
+//! which version is current (ADR 0038).
 //!
 //! The main row is the current blob. Former ones, and delete markers, are rows of the versions
 //! family, newest first. A blob whose newest version is a delete marker has no main row.
 //!
-//! Invariants: a version's bytes have one owner; a row that becomes a version takes them along. At
+//! Invariants: a version's bytes have one owner; a row that becomes a version keeps its bytes. At
 //! most one version is S3's null version; if it is not current, a row of its own names it. The
 //! snapshots of a blob are counted in its newest row: the main row, else the newest version.
 
@@ -47,7 +47,7 @@ use crate::types::Timestamp;
 use crate::types::VersionId;
 use crate::types::Versioning;
 
-/// What becomes of a blob that is replaced or deleted.
+/// The fate of a blob that is replaced or deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It is removed with its bytes.
@@ -58,8 +58,8 @@ pub(super) enum Fate {
     Restorable(SoftDelete),
 }
 
-/// The one rule of what becomes of a blob that is replaced or deleted at `now`. The null version is
-/// replaced while versioning is suspended.
+/// Decides the fate of a blob that is replaced or deleted at `now`. No other code decides this. The
+/// null version is replaced while versioning is suspended.
 ///
 /// # Errors
 /// As [`fate_of_removed`], if it would not be kept as a version.
@@ -72,7 +72,7 @@ pub(super) fn fate(guard: &Guard, record: &BlobRecord, now: Timestamp) -> Result
     }
 }
 
-/// What becomes of a snapshot or a version that is removed, and of a blob that would not be kept.
+/// Decides the fate of a snapshot or version that is removed, or of a blob that would not be kept.
 ///
 /// # Errors
 /// [`Refused::LegalHold`], [`Refused::Retained`] if it is held.
@@ -94,7 +94,7 @@ pub(super) fn made_by(guard: &Guard, now: Timestamp) -> Option<VersionId> {
     Some(VersionId { time: now, is_null: versioning == Versioning::Suspended })
 }
 
-/// What a write finds when the way is free.
+/// The rows that a write finds once no blob is in its way.
 #[derive(Debug, Default)]
 pub(super) struct Way {
     /// The locations that became garbage.
@@ -106,7 +106,8 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// Writes into the record of the new blob what it has from the chain, and what protects it.
+    /// Writes the fields that depend on the chain, and the protection, into the record of the new
+    /// blob.
     ///
     /// # Errors
     /// Those of [`lock::protect`].
@@ -124,14 +125,14 @@ impl Way {
     }
 }
 
-/// A blob in the way of a write.
+/// A blob that a write replaces or deletes.
 #[derive(Clone, Copy)]
 pub(super) struct InTheWay<'a> {
     /// The current blob.
     pub(super) old: Option<&'a Blob>,
     /// Its blocks, if the caller has read them.
     pub(super) blocks: Option<&'a [Entry]>,
-    /// What it is if it can be restored.
+    /// The state under which it can be restored.
     pub(super) state: DeletedState,
 }
 
@@ -256,12 +257,12 @@ pub(super) struct Version {
     pub(super) blob: Blob,
 }
 
-/// The newest version that is not current, a delete marker too.
+/// The newest version that is not current, or delete marker.
 pub(super) async fn newest(view: &dyn Rows, key: &RoutingKey) -> Result<Option<Version>, Error> {
     newest_but(view, key, None).await
 }
 
-/// The newest version that is neither current nor that of this time.
+/// The newest version that is neither current nor of this time.
 pub(super) async fn newest_but(
     view: &dyn Rows,
     key: &RoutingKey,
@@ -318,7 +319,7 @@ pub(super) fn forget_row(eval: &mut Evaluation<'_>, key: &RoutingKey, version: &
     }
 }
 
-/// Puts a delete marker, which is the newest version. The caller removes the main row.
+/// Writes a delete marker, which is the newest version. The caller removes the main row.
 pub(super) fn mark(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -338,7 +339,7 @@ pub(super) fn mark(
     }
 }
 
-/// A blob of which a change makes a version, and which goes on with the same content.
+/// A blob that a change keeps as a version, while the current blob keeps the same content.
 #[derive(Debug)]
 pub(super) struct Fork {
     /// The version that it becomes.
@@ -365,7 +366,7 @@ pub(super) async fn fork(
     Ok(current)
 }
 
-/// Removes the null version in the way of a version that is to be kept. There is one only if a
+/// Removes the null version before another version is kept under that id. There is one only if a
 /// write was evaluated with an older setting of its container.
 pub(super) async fn replace_null(
     eval: &mut Evaluation<'_>,
@@ -380,7 +381,7 @@ pub(super) async fn replace_null(
     Ok(())
 }
 
-/// Makes a new version of the record of a blob that was kept as one.
+/// Makes the record of a blob that was kept as a version that of a new version.
 pub(super) async fn begin(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -397,7 +398,7 @@ pub(super) async fn begin(
     Ok(())
 }
 
-/// What is newest after a version is gone.
+/// The newest revision after a version was removed.
 #[derive(Debug)]
 pub(super) enum Heir {
     /// Nothing is left.
@@ -413,15 +414,15 @@ pub(super) enum Heir {
 pub(super) struct Head {
     /// Its time, if it is not the current blob.
     pub(super) gone: Option<Timestamp>,
-    /// Whether the blob stays without a current one: what is removed was restored, and was neither
-    /// current nor a delete marker.
+    /// Whether no version becomes current: the removed version was a restored one, neither current
+    /// nor a delete marker.
     pub(super) stays_headless: bool,
     /// The number of snapshots of the blob.
     pub(super) snapshots: u32,
 }
 
-/// Lets the newest version but one become current, as the newest row is removed. The caller
-/// removes that and writes or removes the main row.
+/// Makes the second-newest version current, when the newest row is removed. The caller removes that
+/// row and writes or removes the main row.
 pub(super) async fn promote(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -446,7 +447,7 @@ pub(super) fn as_current(
 ) -> Result<Blob, Error> {
     let mut content = blob.content(key)?;
     let Layout::Pages { layers } = &mut content.layout else { return Ok(blob) };
-    // Other versions and snapshots may have its layers too, so it does not write to them.
+    // Other versions and snapshots may have its layers too, so writes go to a new layer.
     layers.insert(0, eval.now.ticks());
     Ok(blob.with_content(&content))
 }

@@ -103,15 +103,15 @@ pub(super) async fn commit(
     Ok(blob_row::written_as(eval.now, &record))
 }
 
-/// What a block list replaces.
+/// The content that a block list replaces.
 struct Replaced {
     /// The blocks of the blob before.
     committed: Vec<Entry>,
     way: Way,
 }
 
-/// Makes way for the new blob. If the blob before is kept and the list may take blocks of it, their
-/// bytes are marked as shared first.
+/// Displaces the old blob. If it is kept and the list may take blocks of it, their bytes are marked
+/// as shared first.
 async fn replace(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -139,8 +139,7 @@ async fn replace(
     Ok(Replaced { committed, way })
 }
 
-/// The tag of content under a key. No checksum of it is kept from which one could be
-/// derived.
+/// The tag of content under a key. It cannot be derived from a checksum, because none is kept.
 fn tag(commit: &CommitBlocks, now: Timestamp) -> Option<ContentTag> {
     commit.guard.encryption.applied()?.key_sha256()?;
     let number = u32::try_from(commit.list.len()).unwrap_or(u32::MAX);
@@ -176,7 +175,7 @@ async fn unstage<'a>(
     Ok(wanted)
 }
 
-/// Finds each named block among the blocks that the list says: committed, staged, or the latest.
+/// Finds each named block in the set that the list specifies: committed, uncommitted, or latest.
 async fn resolve(
     view: &dyn Rows,
     list: &[BlockListEntry],

@@ -76,7 +76,7 @@ pub(super) async fn create_account(
     Ok(WriteReply::Account(Box::new(record)))
 }
 
-/// Creates an account with all that it has, or gives that to the existing one.
+/// Creates an account with all its settings, or applies them to the existing one.
 pub(super) async fn set_up_account(
     eval: &mut Evaluation<'_>,
     made: &SetUpAccount,
@@ -117,7 +117,7 @@ pub(super) async fn update_account(
         AccountChange::Anonymous(open) => record.anonymous = *open,
         AccountChange::Versioning(on) => {
             record.set_versioning(*on);
-            // Object lock needs versions. It does not come back with them.
+            // Object lock needs versions. Switching versions on again does not restore the lock.
             record.change_fields(|fields| fields.object_lock &= *on);
         }
         AccountChange::ContainerRetention(days) => {
@@ -301,7 +301,8 @@ pub(super) async fn update(
     Ok(blob_row::written(record.last_modified))
 }
 
-/// Gives a container object lock. It says from then on itself that it keeps versions.
+/// Switches object lock on for a container. From then on its own record says that it keeps
+/// versions.
 fn lock_objects(
     record: &mut ContainerRecord,
     lock: ObjectLock,
@@ -348,7 +349,7 @@ pub(super) async fn close(
     Ok(WriteReply::Closed(Box::new(record)))
 }
 
-/// Opens a container that is closed since that time.
+/// Opens a container that was closed at that time.
 pub(super) async fn reopen(
     eval: &mut Evaluation<'_>,
     reopen: &ReopenContainer,

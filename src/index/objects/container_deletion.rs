@@ -1,6 +1,6 @@
-//! Deletion of containers. Where an account keeps what is deleted, the row of the container and its
-//! settings move beside the place of the container, from which Restore Container takes them. Its
-//! blobs stay where they are: nothing finds them without the row of the container.
+//! Deletion of containers. With soft delete, the rows of the container and its settings move to
+//! keys beside the container's, from which Restore Container moves them back. Its blobs stay where
+//! they are: no request finds them without the row of the container.
 //!
 //! Source: "Delete Container", "Restore Container".
 
@@ -57,7 +57,7 @@ pub(super) async fn delete(
     if delete.closed.is_some() && delete.closed != record.closed() {
         return Err(Refused::ContainerReopened.into());
     }
-    // Its versions may be held. It was looked into only if it is closed (ADR 0033).
+    // Its versions may be held. Only a closed container was examined for them (ADR 0033).
     if record.object_lock().is_some() && delete.closed.is_none() {
         return Err(Refused::NotClosed.into());
     }
@@ -126,13 +126,13 @@ pub(super) async fn restore(
     Ok(blob_row::written(eval.now))
 }
 
-/// Containers of a name that one commit gives up.
+/// Expired containers of a name that one commit removes.
 const ENDED_MAX: usize = 100;
 
-/// Containers of a name that are left and that one commit looks at. Later ones mostly end later.
+/// Unexpired containers of a name that one commit examines. Later ones mostly expire later.
 const LEFT_MAX: usize = 10_000;
 
-/// Gives up containers of a name that can no longer be restored, or `all` of them: their rows are
+/// Removes containers of a name that can no longer be restored, or `all` of them. Their rows are
 /// purged.
 pub(super) async fn expire(
     eval: &mut Evaluation<'_>,
@@ -177,7 +177,7 @@ pub(super) async fn expire(
 }
 
 /// List Containers with those that were softly deleted: one page, as far as this partition reaches.
-/// Those come before another one of their name.
+/// Deleted containers come before an existing one of the same name.
 pub(super) async fn list(
     view: &dyn Rows,
     range: &KeyRange,
@@ -187,7 +187,7 @@ pub(super) async fn list(
     let table = ContainerId::new(0);
     let low = RoutingKey::prefix(list.account, table, &list.prefix, Collation::Utf8);
     let mut window = Window::new(&low, list.from.clone().unwrap_or_default(), range);
-    // A position among the rows of a name means that the later ones follow.
+    // A position among the rows of a name means that the page continues with the later rows.
     let start = RoutingKey::of_row(&window.position);
     let start = start.map_or(window.position.clone(), |key| key.as_bytes().clone());
     let families = [Family::Main, Family::Versions];
@@ -222,14 +222,14 @@ fn name_of(key: &RoutingKey) -> Result<ContainerName, Error> {
 struct Wanted<'a> {
     /// Only those behind this position.
     after: &'a Bytes,
-    /// Without those that can no longer be restored then.
+    /// Containers that can no longer be restored at this time are left out.
     now: Timestamp,
     /// So many at most.
     count: usize,
 }
 
-/// The containers of a name, each with the position behind it: those that were softly deleted, then
-/// the one that is there.
+/// The containers of a name, each with the position behind it: the soft-deleted ones, then the
+/// existing one.
 async fn of_name(
     walk: &mut Blobs<'_>,
     key: &RoutingKey,

@@ -47,7 +47,7 @@ pub(crate) struct AuthenticatedContent {
     pub(crate) bytes: Ciphertext,
 }
 
-/// Encrypted bytes. They are stored as plain ones are.
+/// Encrypted bytes, stored like plain ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Ciphertext {
     /// As [`Content::Inline`].
@@ -206,8 +206,8 @@ impl Content {
         }
     }
 
-    /// The bytes that may become unreferenced when the row is removed, and that only the audit can
-    /// find.
+    /// The number of bytes that may become unreferenced when the row is removed, which only the
+    /// audit can find.
     pub(super) fn shared_len(&self) -> u64 {
         match (self, self.ciphertext()) {
             (Self::Shared(locations), _) | (_, Some(Ciphertext::Shared(locations))) => {

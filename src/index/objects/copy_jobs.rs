@@ -85,7 +85,8 @@ pub(super) async fn end(eval: &mut Evaluation<'_>, end: &EndCopy) -> Result<Writ
     let mut record = blob.record.clone();
     if let CopyEnd::Aborted(lease) = end.end {
         record.lease = guard::lease_of_write(lease, record.lease, eval.now)?;
-        // The end of a copy belongs to the write that began it, but this is a request of its own.
+        // The end of a copy is a request of its own, but it completes the write that began the
+        // copy.
         lock::may_change(&record, eval.now)?;
     }
     let mut copied = match record.copy.take() {

@@ -40,7 +40,8 @@ impl<'a> Cursor<'a> {
         Self { view, family, next, to, rows, chunk, ended, pausing: false, paused: false }
     }
 
-    /// Makes the first chunk about `rows` rows, if the caller knows that it wants so many.
+    /// Sets the size of the first chunk to about `rows` rows, for a caller that knows how many it
+    /// wants.
     pub(super) fn expecting(mut self, rows: usize) -> Self {
         self.chunk = rows.clamp(CHUNK_MIN, CHUNK_MAX);
         self

@@ -65,7 +65,7 @@ pub(super) async fn delete(
     Ok(WriteReply::Deleted(deleted))
 }
 
-/// Deletes the current blob. Where versions are kept it becomes one, below a delete marker.
+/// Deletes the current blob. If versions are kept, it becomes a version below a delete marker.
 async fn current(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -110,7 +110,7 @@ fn is_kept(guard: &Guard, record: &BlobRecord, now: Timestamp) -> Result<bool, R
     Ok(chain::fate_of_removed(guard, record, now)? != Fate::Dropped)
 }
 
-/// Puts a delete marker where no blob is current.
+/// Writes a delete marker where no blob is current.
 async fn mark_missing(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -127,14 +127,14 @@ async fn mark_missing(
     Ok(Deleted { version, is_marker: true, is_kept: true })
 }
 
-/// Ends the pending copy of a blob that is current no longer.
+/// Ends the pending copy of a blob that is no longer current.
 fn end_copy(eval: &mut Evaluation<'_>, key: &RoutingKey, record: &BlobRecord) {
     if guard::is_copying(record) {
         eval.out.delete(Family::Work, keys::copy_work(key));
     }
 }
 
-/// Removes one version for ever. If it was the newest, the next one becomes current.
+/// Removes one version permanently. If it was the newest, the next one becomes current.
 async fn version(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -168,7 +168,7 @@ async fn version(
         Place::Main => remove_current(eval, key, &delete.guard, blob).await?,
         Place::Snapshot(_) | Place::Deleted(_) => return Err(Refused::VersionNotFound.into()),
     }
-    // What was written before versions were kept is the null version.
+    // A blob that was written before versions were kept is the null version.
     let null = VersionId::null(deleted_at);
     let version = deleted.version.or_else(|| delete.guard.protection.versioning.map(|_| null));
     Ok(Deleted { version, ..deleted })
@@ -220,7 +220,7 @@ async fn succeed(
             Ok(Vec::new())
         }
         Heir::Promoted(blob) => {
-            // One commit has one work row about tags.
+            // A commit writes at most one work row about tags.
             tags::changed(eval, key, tags, &blob.record.tags);
             eval.out.put(Family::Main, key.as_bytes().clone(), blob.encode());
             staged::discard_unfit(eval, key, &blob).await
@@ -272,8 +272,8 @@ async fn head(eval: &Evaluation<'_>, key: &RoutingKey) -> Result<Blob, Error> {
     Ok(newest.ok_or(Refused::BlobNotFound)?.blob)
 }
 
-/// Removes rows of a blob but its uploads: versions first, until `changes` rows have changed. The
-/// caller writes the garbage rows.
+/// Removes rows of a blob except its uploads, versions first, until `changes` rows have changed.
+/// The caller writes the garbage rows.
 pub(super) async fn remove_rows(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,

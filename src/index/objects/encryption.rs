@@ -1,4 +1,4 @@
-//! Checks that a request brings the key, or names the scope, under which a blob or block is
+//! Checks that a request sends the key, or names the scope, under which a blob or block is
 //! encrypted.
 
 use crate::index::api::EncryptionClaim;
@@ -13,7 +13,7 @@ use crate::types::Encryption;
 /// under one.
 pub(super) fn check(claim: &EncryptionClaim, blob: Option<&Encryption>) -> Result<(), Error> {
     let EncryptionClaim::Given(given) = claim else { return Ok(()) };
-    // A scope is named; whether it has a key, the request does not say.
+    // The request names a scope, but does not say whether the scope has a key.
     if let (Some(given), Some(blob)) = (given, blob)
         && let (Some(given), Some(blob)) = (given.scope(), blob.scope())
         && given == blob
@@ -23,7 +23,7 @@ pub(super) fn check(claim: &EncryptionClaim, blob: Option<&Encryption>) -> Resul
     compare(given.as_ref(), blob)
 }
 
-/// As [`check`], but a scope with a key is another one than a scope of this name without.
+/// As [`check`], but a scope with a key differs from a scope of this name without one.
 fn compare(given: Option<&Encryption>, blob: Option<&Encryption>) -> Result<(), Error> {
     use Encryption as E;
     let fault = match (given, blob) {
@@ -55,8 +55,8 @@ pub(super) fn check_change(
     compare(given.as_ref(), blob)
 }
 
-/// As [`check_change`], for a request that adds content. A request that says nothing of encryption
-/// adds plain content.
+/// As [`check_change`], for a request that adds content. A request without encryption headers adds
+/// plain content.
 pub(super) fn check_content(
     claim: &EncryptionClaim,
     blob: Option<&Encryption>,
@@ -87,7 +87,7 @@ pub(super) fn check_replaced(
 }
 
 /// Refuses a plain digest for a blob under a key. Such a digest is stored only encrypted under that
-/// key, so the request must bring the key or name the scope.
+/// key, so the request must send the key or name the scope.
 pub(super) fn check_properties(
     properties: &BlobProperties,
     blob: Option<&Encryption>,

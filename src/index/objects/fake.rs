@@ -80,7 +80,7 @@ impl Partition {
         Self { memory, now: Timestamp::from_ticks(639_000_000_000_000_000) }
     }
 
-    /// Carries out a write, a tick after the one before.
+    /// Carries out a write, one tick after the previous one.
     pub(crate) fn write(&mut self, write: &Write) -> Result<WriteReply, Error> {
         self.write_weighed(write).map(|(reply, _)| reply)
     }

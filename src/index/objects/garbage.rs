@@ -17,7 +17,7 @@ use crate::types::RoutingKey;
 pub(super) const LOCATIONS_MAX: usize = 1_000;
 
 /// Writes garbage rows for the locations of `dropped` that are not in `kept`, each location once. A
-/// block list may name a block many times, and a retried request may bring locations that rows name
+/// block list may name a block many times, and a retried request may name locations that rows name
 /// already.
 pub(super) fn write<'a>(
     eval: &mut Evaluation<'_>,

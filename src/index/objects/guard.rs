@@ -169,7 +169,7 @@ pub(super) fn lease_of_write(
     Ok(active)
 }
 
-/// Checks that a blob is open to those to whom it must be.
+/// Checks that the blob's access control list permits the audience that the request requires.
 fn open(guard: &Guard, acl: Option<CannedAcl>) -> Result<(), Refused> {
     match guard.open_to {
         Some(audience) if !acl.is_some_and(|acl| acl.opens_to(audience)) => Err(Refused::NotOpen),
@@ -197,8 +197,8 @@ fn not_copying(current: Current<'_>) -> Result<(), Refused> {
     if current.copying { Err(Refused::CopyPending) } else { Ok(()) }
 }
 
-/// Refuses what an incremental copy does not permit: everything but reads of its properties,
-/// another incremental copy and its deletion. Source: "Incremental Copy Blob".
+/// Refuses all requests on an incremental copy but reads of its properties, another incremental
+/// copy and its deletion. Source: "Incremental Copy Blob".
 pub(super) fn not_incremental(blob: &BlobRecord) -> Result<(), Refused> {
     if blob.incremental_source().is_some() { Err(Refused::Incremental) } else { Ok(()) }
 }
@@ -216,8 +216,8 @@ pub(super) fn replaceable(
     }
 }
 
-/// Refuses what the archive tier forbids: to read or change content, properties and metadata. A
-/// blob that is being rehydrated is still in the archive.
+/// Refuses to read or change content, properties and metadata in the archive tier. A blob that is
+/// being rehydrated is still archived.
 pub(super) fn not_archived(blob: &BlobRecord, now: Timestamp) -> Result<(), Refused> {
     match blob.tier.as_ref().map(|tier| tier.at(now)) {
         Some(TierState { rehydrating: Some(_), .. }) => Err(Refused::Rehydrating),

@@ -1,8 +1,8 @@
 //! Incremental copies: a snapshot of a page blob becomes a snapshot of the destination, which has
 //! nothing else. Only the changes since the snapshot before are added, as a layer above its layers.
 //!
-//! The destination names the layers of its newest snapshot. Nothing writes to them: only another
-//! incremental copy changes the blob, and adds a layer of its own.
+//! The destination names the layers of its newest snapshot. No write changes them: only another
+//! incremental copy changes the blob, and it adds a layer of its own.
 //!
 //! Source: "Incremental Copy Blob".
 
@@ -32,7 +32,7 @@ use crate::index::record::IncrementalSource;
 use crate::index::rows::Family;
 use crate::types::RoutingKey;
 
-/// Incremental Copy Blob. Makes the destination, or adds a snapshot to it.
+/// Incremental Copy Blob. Creates the destination, or adds a snapshot to it.
 pub(super) async fn put(
     eval: &mut Evaluation<'_>,
     put: &PutCopy,
@@ -98,7 +98,7 @@ fn check(before: Option<&BlobRecord>, increment: &Increment) -> Result<(), Refus
     if last == increment.since { Ok(()) } else { Err(Refused::CopyPending) }
 }
 
-/// Goes on with the blob that is there: the new layer lies above the old ones.
+/// Continues with the existing blob: the new layer lies above the old ones.
 fn go_on(
     eval: &Evaluation<'_>,
     key: &RoutingKey,
@@ -116,7 +116,7 @@ fn go_on(
     Ok(())
 }
 
-/// Makes the blob where there is none.
+/// Creates the blob if it does not exist.
 async fn begin(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,

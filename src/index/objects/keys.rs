@@ -26,8 +26,8 @@ const COMPLETED_UPLOAD: u8 = 0x03;
 const AFTER_PARTS: u8 = 0xFF;
 /// The suffix of the row that names the null version of a blob.
 const NULL_VERSION: u8 = 0x00;
-/// The first byte after the routing key in the keys of what was softly deleted: snapshots, former
-/// current blobs, versions. Settings of containers have 01.
+/// The first byte after the routing key in the keys of soft-deleted snapshots. Former current blobs
+/// and versions follow it; settings of containers have 01.
 const DELETED_SNAPSHOT: u8 = 0x02;
 const DELETED_BLOB: u8 = 0x03;
 const DELETED_VERSION: u8 = 0x04;
@@ -45,7 +45,7 @@ const SETTING: u8 = 0x01;
 const WORK_TAGS: u8 = 0x00;
 /// The kind of a work row: a pending copy.
 const WORK_COPY: u8 = 0x01;
-/// The kind of a work row: softly deleted rows, which end.
+/// The kind of a work row: soft-deleted rows that expire.
 const WORK_DELETED: u8 = 0x02;
 
 /// The key of the summary of a blob's staged blocks. It sorts before them, so that a walk over
@@ -89,8 +89,8 @@ pub(in crate::index) fn completed_upload(blob: &RoutingKey, id: UploadId) -> Byt
     join(blob, &[&[COMPLETED_UPLOAD], id.as_bytes()])
 }
 
-/// An id that is not below those of the uploads before a position among the rows of a blob, and
-/// below those of the others.
+/// An id that separates the uploads of a blob at a position among its rows: the uploads before the
+/// position have ids up to this one, the others have higher ids.
 pub(super) fn upload_before(position: &[u8], blob: &RoutingKey) -> UploadId {
     let suffix = position.get(blob.as_bytes().len()..).unwrap_or_default();
     let id = match suffix.split_first() {
@@ -212,7 +212,7 @@ pub(in crate::index) fn null_version(blob: &RoutingKey) -> Bytes {
     join(blob, &[&[NULL_VERSION]])
 }
 
-/// What a softly deleted row was.
+/// The state of a row before it was softly deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum DeletedState {
     /// A snapshot, or a blob that was overwritten.
@@ -239,9 +239,10 @@ impl DeletedState {
 /// Which softly deleted row of a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct DeletedKey {
-    /// What it was.
+    /// Its state before the deletion.
     pub(crate) state: DeletedState,
-    /// The time of the snapshot or of the version, else of the overwriting or the deletion.
+    /// The time of the snapshot or of the version; else the time at which the blob was replaced or
+    /// deleted.
     pub(crate) time: Timestamp,
 }
 
@@ -280,7 +281,7 @@ pub(crate) enum VersionKey {
     Snapshot(Timestamp),
     /// The version with this time of commit.
     Version(Timestamp),
-    /// What was softly deleted.
+    /// A softly deleted row.
     Deleted(DeletedKey),
     /// The row that names the null version.
     Null,
@@ -316,7 +317,7 @@ pub(super) fn settings(of: &RoutingKey) -> (Bytes, Bytes) {
     (join(of, &[&[SETTING]]), join(of, &[&[SETTING + 1]]))
 }
 
-/// The key of a setting beside the row of a container, or of what is left of it.
+/// The key of a setting beside the row of a container, also of a deleted one.
 pub(super) fn setting_at(of: &[u8], number: u8) -> Bytes {
     [of, &[SETTING, number]].concat().into()
 }
@@ -348,7 +349,7 @@ pub(crate) fn parse_setting_of_deleted(row: &[u8], of: &RoutingKey) -> Option<u8
 }
 
 /// The number of the setting in a row of a container in the versions family; `None` if the row is
-/// no setting.
+/// not a setting.
 pub(crate) fn parse_setting(row: &[u8], of: &RoutingKey) -> Option<u8> {
     match row.get(of.as_bytes().len()..)? {
         [SETTING, number] => Some(*number),
@@ -421,12 +422,12 @@ pub(crate) fn is_copy_work(row: &[u8], blob: &RoutingKey) -> bool {
     row.get(blob.as_bytes().len()..) == Some(&[WORK_COPY])
 }
 
-/// The key of the work row of what was softly deleted of a blob.
+/// The key of the work row about the soft-deleted rows of a blob.
 pub(crate) fn deleted_work(blob: &RoutingKey) -> Bytes {
     join(blob, &[&[WORK_DELETED]])
 }
 
-/// Whether a row of the work family is that of what was softly deleted of a blob.
+/// Whether a row of the work family is about the soft-deleted rows of a blob.
 pub(crate) fn is_deleted_work(row: &[u8], blob: &RoutingKey) -> bool {
     row.get(blob.as_bytes().len()..) == Some(&[WORK_DELETED])
 }

@@ -79,7 +79,7 @@ pub(super) fn weight_of(entry: &Entry) -> usize {
     entry.content.weight() + entry.id.as_bytes().len() + NUMBERS + fields
 }
 
-/// What identifies the row of a segment in [`Family::Layout`].
+/// The identity of a segment's row in [`Family::Layout`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SegmentPlace {
     /// The generation of the layout.
@@ -209,7 +209,7 @@ async fn share_as(
             tail.iter_mut().for_each(|entry| entry.content.mark());
         }
         Layout::Pages { layers } => {
-            // The present layers no longer change. Later writes to the blob go to a new layer.
+            // From now on the old layers do not change. Later writes to the blob go to a new layer.
             let copy = Layout::Pages { layers: layers.clone() };
             layers.insert(0, eval.now.ticks());
             return Ok(SharedLayout { kept: layout, copy });

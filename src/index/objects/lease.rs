@@ -11,7 +11,7 @@ use crate::types::LeaseAction;
 use crate::types::LeaseState;
 use crate::types::Timestamp;
 
-/// What `action` does to a lease.
+/// Applies `action` to a lease.
 pub(super) fn act(
     current: Option<Lease>,
     action: LeaseAction,

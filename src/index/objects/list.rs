@@ -52,7 +52,7 @@ pub(super) async fn list(
         }
         let mut only = None;
         if family == Family::Versions {
-            // Its entry comes before its rows.
+            // The entry comes before the rows of its blob.
             let is_asked = asked.as_ref() == Some(&key);
             if list.versions_only && !is_asked && window.position <= *key.as_bytes() {
                 asked = Some(key.clone());
@@ -110,7 +110,7 @@ pub(super) async fn list(
     Ok(ListPage { entries, after, weight, next, seen: view.seen() })
 }
 
-/// Where the page after a listing that paused at `at` begins.
+/// The start of the page after a listing that paused at `at`.
 async fn resumed(
     view: &dyn Rows,
     at: Bytes,
@@ -118,8 +118,9 @@ async fn resumed(
     list: &ListBlobs,
 ) -> Result<Bytes, Error> {
     // Every page that pauses among the other rows of a blob comes after its current blob. The next
-    // page must not take it for one that was promoted since, also if it pauses before the versions:
-    // a client then names the newest time as the one that the page has passed.
+    // page must not mistake the current blob for one that was promoted since. This holds also if
+    // the page paused before the versions: the client then names the newest time as the one that
+    // the page has passed.
     let passed = RoutingKey::passed_version(&at);
     let shown = promoted(view, (&at, passed), list).await?;
     // If the listing stopped between the snapshots of a blob and the blob itself, the next page
@@ -127,7 +128,8 @@ async fn resumed(
     Ok(shown.map_or(at, |shown| shown.position).max(window.position.clone()))
 }
 
-/// What a page begins with before its rows: entries, the positions behind them, and their weight.
+/// The entries that come before the rows of a page, with the positions behind them and their
+/// weight.
 async fn begin(
     rows: &mut MergedFamilies<'_>,
     window: &mut Window,
@@ -144,8 +146,8 @@ async fn begin(
     Ok((vec![promoted.entry], vec![window.position.clone()], promoted.weight))
 }
 
-/// A current blob that a list of the newest version first has not passed, although it begins among
-/// the versions of the blob.
+/// A current blob that a newest-first list has not passed, although it begins among the versions of
+/// the blob.
 struct Promoted {
     entry: ListEntry,
     weight: usize,
@@ -153,10 +155,10 @@ struct Promoted {
     position: Bytes,
 }
 
-/// The current blob that a page has to begin with: it became current after the page before, because
-/// what was newest was removed. Then it is older than the version behind which the page begins, and
-/// newer than every version that is left. A blob that Undelete Blob made current may be older than
-/// versions; such a one was shown before them.
+/// The current blob that a page has to begin with: it became current after the previous page,
+/// because the newest version was removed. It is then older than the version behind which the page
+/// begins, and newer than every version that is left. A blob that Undelete Blob made current may be
+/// older than versions; a list shows such a blob before them.
 async fn promoted(
     view: &dyn Rows,
     (begin, passed): (&Bytes, Option<Timestamp>),
@@ -216,7 +218,7 @@ impl Page<'_> {
     }
 }
 
-/// Takes the next row of the versions family, which the list shows.
+/// Adds the next row of the versions family to the page.
 async fn history(
     rows: &mut MergedFamilies<'_>,
     window: &mut Window,
@@ -246,8 +248,8 @@ async fn history(
     Ok(())
 }
 
-/// Adds the oldest versions of a blob that the page has room for. The rows are newest first, so all
-/// of them are read; the times of the oldest are kept.
+/// Adds the oldest versions of a blob, as many as the page has room for. The rows are newest first,
+/// so all of them are read, and the times of the oldest are kept.
 async fn versions_up(
     rows: &mut MergedFamilies<'_>,
     window: &mut Window,
@@ -284,7 +286,7 @@ struct MergedFamilies<'a> {
     /// The start of the page. A page does not stop here: each page must make progress.
     start: Bytes,
     cursors: Vec<(Family, Cursor<'a>)>,
-    /// Whether it does not stop among the rows of a blob: a page has to begin before them to show
+    /// Whether the page must not stop among the rows of a blob. It has to begin before them to show
     /// the blob as a whole, or its versions oldest first.
     is_by_blob: bool,
     /// Where the listing stopped because the view is spent.
@@ -353,8 +355,8 @@ impl<'a> MergedFamilies<'a> {
         }
     }
 
-    /// Whether the next row of the versions family, which is of `key`, is one that a list shows.
-    /// Passes rows that it does not show.
+    /// Passes rows of the versions family that the list does not show. Returns whether it shows the
+    /// next row, which belongs to `key`.
     async fn pass_hidden(
         &mut self,
         list: &ListBlobs,

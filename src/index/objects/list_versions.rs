@@ -1,4 +1,4 @@
-//! What List Blobs asks of the versions of one blob.
+//! The versions of one blob, for List Blobs.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -19,7 +19,7 @@ use crate::index::rows::Rows;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
-/// Times of versions that are kept in one reading of a chain.
+/// Times of versions that one pass over a chain keeps.
 const TIMES_MAX: usize = 10_000;
 
 /// The oldest versions of a blob after a time, without delete markers.
@@ -62,7 +62,7 @@ pub(super) async fn newest(view: &dyn Rows, key: &RoutingKey) -> Result<Option<T
     row.map(|row| keys::parse_version_time(&row.key, key)).transpose()
 }
 
-/// Whether a deleted blob is what Undelete Blob makes current: none is current, and none was
+/// Whether Undelete Blob would make a deleted blob current: no blob is current, and none was
 /// deleted later.
 pub(super) async fn is_base(
     view: &dyn Rows,
@@ -83,8 +83,7 @@ pub(super) async fn is_base(
     Ok(true)
 }
 
-/// The newest version of a blob, if it has no current blob: one that was softly deleted if no other
-/// is left.
+/// The newest version of a blob without a current one; a soft-deleted version if no other is left.
 pub(super) async fn only_versions(
     view: &dyn Rows,
     key: &RoutingKey,

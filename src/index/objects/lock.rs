@@ -1,9 +1,9 @@
 //! Object lock: versions that must neither be removed nor changed (ADR 0041).
 //!
 //! A version is held while it is under a legal hold, and until its retention ends. The clock is
-//! that of the partition. Nothing removes a held version or changes it in place; a write that
-//! leaves it behind as a version may replace it as the current blob. Tags, tier, lease and access
-//! control list are not part of what is held.
+//! that of the partition. No request removes a held version or changes it in place. A write that
+//! keeps it as a version may replace it as the current blob. Tags, tier, lease and access control
+//! list may change.
 //!
 //! Source: S3, "Locking objects with Object Lock"; Azure, "Version-level WORM policies for
 //! immutable blob data".
@@ -15,7 +15,7 @@ use crate::types::Retention;
 use crate::types::RetentionMode;
 use crate::types::Timestamp;
 
-/// Protects the version that a write makes as the request says, else as the container does.
+/// Protects the version that a write makes: as the request says, else by the container's default.
 ///
 /// # Errors
 /// [`Refused::NoObjectLock`] if the request protects it and the container has no object lock;
@@ -30,15 +30,15 @@ pub(super) fn protect(
         return if claim.protects() { Err(Refused::NoObjectLock) } else { Ok(()) };
     };
     check_future(claim.retention, now)?;
-    // A completed upload brings what the request that started it said.
+    // The protection of a completed upload is that of the request that started it.
     let own = claim.retention.or_else(|| record.retention());
     record.set_retention(own.or_else(|| lock.default.map(|default| default.from(now))));
     record.set_legal_hold(claim.legal_hold.or_else(|| record.legal_hold()));
     Ok(())
 }
 
-/// As [`protect`], for a version that goes on with the content of a former one. The former one
-/// keeps its protection.
+/// As [`protect`], for a version with the content of a former one. The former one keeps its
+/// protection.
 pub(super) fn protect_again(
     record: &mut BlobRecord,
     guard: &Guard,
@@ -48,7 +48,7 @@ pub(super) fn protect_again(
     protect(record, guard, now)
 }
 
-/// Removes the protection from what is a copy of a version.
+/// Removes the protection from the copy of a version.
 pub(super) fn release(record: &mut BlobRecord) {
     record.set_retention(None);
     record.set_legal_hold(None);
@@ -65,7 +65,8 @@ pub(super) fn may_change(record: &BlobRecord, now: Timestamp) -> Result<(), Refu
 /// Checks that a version may be removed.
 ///
 /// # Errors
-/// As [`may_change`]. A request that may bypass it removes a version whose retention is not locked.
+/// As [`may_change`]. A request that may bypass governance removes a version whose retention is not
+/// locked.
 pub(super) fn may_remove(
     guard: &Guard,
     record: &BlobRecord,
@@ -78,7 +79,7 @@ pub(super) fn may_remove(
     }
 }
 
-/// What holds a version.
+/// The legal hold or retention that protects a version, if any.
 fn held(record: &BlobRecord, now: Timestamp) -> Option<Refused> {
     if record.legal_hold() == Some(true) {
         return Some(Refused::LegalHold);
@@ -111,7 +112,7 @@ pub(super) fn set_retention(
     Ok(())
 }
 
-/// Puts a version under a legal hold, or ends that.
+/// Sets or removes the legal hold of a version.
 ///
 /// # Errors
 /// [`Refused::NoObjectLock`].

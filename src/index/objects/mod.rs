@@ -4,10 +4,10 @@
 //! 1. `machine.rs` dispatches each request to its file. `evaluation.rs`: the view, the time and the
 //!    changes of a write that is evaluated.
 //! 2. `guard.rs` and `encryption.rs` check the preconditions of a request against the current
-//!    state. `lease.rs`: what a lease action makes of a lease. `blob_row.rs`: the row of a blob,
-//!    snapshot or version. `revision.rs` finds the one that a request means. `chain.rs`: what
-//!    becomes of a blob that is replaced or deleted, and which version is current. `restorable.rs`:
-//!    what was softly deleted; `undelete.rs` restores it.
+//!    state. `lease.rs`: the effect of a lease action. `blob_row.rs`: the row of a blob, snapshot
+//!    or version. `revision.rs` finds the one that a request names. `chain.rs`: the fate of a blob
+//!    that is replaced or deleted, and which version is current. `restorable.rs`: soft-deleted
+//!    rows; `undelete.rs` restores them.
 //! 3. Writes become row changes in `blob.rs`, `delete.rs`, `snapshot.rs`, `tier.rs` (with
 //!    `tier_limits.rs`), `staged.rs`, `commit.rs`, `append.rs`, `pages.rs` (with `spans.rs`),
 //!    `container.rs`, `container_deletion.rs` and `settings.rs` (of containers).

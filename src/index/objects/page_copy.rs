@@ -60,7 +60,7 @@ pub(super) async fn share(
     let mut end = blob.record.len;
     if let Some(since) = share.since {
         layers = page_ranges::layers_since(eval.view, &key, layers, since).await?;
-        // Zeros beyond the end hide older pages, should the blob become longer again.
+        // Zeros beyond the end hide older pages if the blob grows again.
         end = PAGE_BLOB_BYTES_MAX;
     }
     let mut overlay = Overlay::new(eval.view, &key, &layers, &(share.from..end)).await?;
@@ -77,7 +77,7 @@ pub(super) async fn share(
         }
         let (skip, content) = match seen.span {
             Some(Span { skip, content: Some(content), .. }) => (skip, Some(content)),
-            // Zeros that the change brought.
+            // The change wrote these zeros.
             Some(Span { content: None, .. }) if share.since.is_some() => (0, None),
             Some(Span { content: None, .. }) | None => continue,
         };

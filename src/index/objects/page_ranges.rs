@@ -1,8 +1,8 @@
 //! Get Page Ranges, also of the changes since a snapshot.
 //!
 //! A snapshot takes the layers that the blob has then, and later writes to the blob go to a new
-//! layer. So the layers that only the later of two has show the changes between them: spans with
-//! bytes were written, spans without bytes were cleared.
+//! layer. So the layers that only the later of two states has are the changes between them: spans
+//! with bytes were written, spans without bytes were cleared.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! Which bytes of a blob are a part: blobs that were uploaded in parts are read by part. Source:
-//! S3, GetObject, `partNumber`.
+//! The byte ranges of the parts of a blob. Blobs that were uploaded in parts can be read by part.
+//! Source: S3, GetObject, `partNumber`.
 
 use std::ops::Range;
 

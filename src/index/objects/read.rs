@@ -143,7 +143,7 @@ impl Found {
         Ok(())
     }
 
-    /// Adds the range as the layers of a page blob show it, at most [`SPANS_MAX`] stretches.
+    /// Adds a range of a page blob, as its layers show it: at most [`SPANS_MAX`] stretches.
     async fn add_spans(
         &mut self,
         view: &dyn Rows,

@@ -28,7 +28,7 @@ use crate::types::ExtentId;
 use crate::types::Location;
 use crate::types::RoutingKey;
 
-/// Noting so many locations takes as long as examining a row.
+/// Noting this many locations takes as long as examining a row.
 const LOCATIONS_OF_A_ROW: usize = 4;
 /// Locations moved to the answer before the task yields.
 const MOVED_IN_TURN: usize = 4_096;
@@ -91,7 +91,7 @@ struct Lowest<'a> {
     /// The most locations kept, at least one.
     most: usize,
     kept: BTreeSet<Location>,
-    /// Whether there are higher ones that are not kept.
+    /// Whether there are more locations, above the kept ones.
     has_more: bool,
 }
 

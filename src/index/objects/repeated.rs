@@ -14,9 +14,9 @@ use crate::index::rows::Rows;
 use crate::types::Location;
 use crate::types::RoutingKey;
 
-/// The answer to a write that is sent again because its answer was lost: it made the blob in its
-/// way. To make another blob of it would remove a version that may be held already, or leave two
-/// versions that own the same bytes. `taken` are the locations of the content that it brings.
+/// Answers a write that is sent again because its answer was lost. The blob in its way is the one
+/// that it made before. If it made another one, it would remove a version that may be held already,
+/// or leave two versions that own the same bytes. `taken` are the locations of its content.
 pub(super) async fn answer(
     eval: &Evaluation<'_>,
     key: &RoutingKey,

@@ -1,7 +1,7 @@
-//! What was softly deleted: rows beside a blob that can be restored until their time is over.
+//! Soft-deleted content: rows beside a blob that can be restored until their period ends.
 //!
-//! They are apart from snapshots and versions, so that nothing but a list, Undelete Blob and
-//! reclaim comes upon them. A row keeps its bytes: nothing is shared by a deletion.
+//! They are separate from snapshots and versions, so that only lists, Undelete Blob and reclaim see
+//! them. A row keeps its bytes: a deletion shares nothing.
 //!
 //! Source: "Soft delete for blobs".
 
@@ -34,34 +34,35 @@ use crate::types::RoutingKey;
 use crate::types::SoftDelete;
 use crate::types::Timestamp;
 
-/// A step that removes rows ends after so many row changes: blobs with long layouts make long
+/// The row changes after which a step that removes rows ends. Blobs with long layouts make long
 /// batches.
 const CHANGES_MAX: usize = 2_000;
 
-/// Rows that are left and that one step looks at, of each state. Later rows mostly end later.
+/// Unexpired rows of each state that one step examines. Later rows mostly expire later.
 const LEFT_MAX: usize = 10_000;
 
 /// Locations that one commit removes, about.
 pub(super) const LOCATIONS_MAX: usize = 10_000;
 
-/// How long what is deleted now can be restored; `None` if it cannot.
+/// The period for which a blob that is deleted now can be restored; `None` if it cannot.
 pub(super) fn period(guard: &Guard, now: Timestamp) -> Option<SoftDelete> {
     let restorable_for = guard.protection.restorable_for?;
     Some(SoftDelete { since: now, until: now.plus(restorable_for) })
 }
 
-/// Takes from a blob what only a current blob has.
+/// Removes the fields that only a current blob has.
 pub(super) fn retire(blob: &mut Blob, now: Timestamp) {
     blob.record.lease = None;
     blob.record.snapshots = 0;
     if let Some(copy) = blob.record.copy.as_mut().filter(|copy| copy.status == CopyStatus::Pending)
     {
-        // Only the current blob gets the bytes of a copy.
+        // A pending copy writes only to the current blob.
         (copy.status, copy.completed) = (CopyStatus::Aborted, Some(now));
     }
 }
 
-/// Keeps what would be removed. The caller removes its present row.
+/// Writes the row of a blob that would be removed as a soft-deleted one. The caller removes the old
+/// row.
 pub(super) async fn keep(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -74,7 +75,7 @@ pub(super) async fn keep(
     note(eval, key, period.until).await
 }
 
-/// Notes in the work row of a blob or a container when something ends that was softly deleted.
+/// Notes in the work row of a blob or a container when its next soft-deleted row expires.
 pub(super) async fn note(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -90,7 +91,7 @@ pub(super) async fn note(
     Ok(())
 }
 
-/// What was softly deleted.
+/// A soft-deleted row that can be restored.
 #[derive(Clone, Debug)]
 pub(super) struct Restorable {
     /// Its key.
@@ -111,14 +112,14 @@ impl Restorable {
     }
 }
 
-/// A walk over what was softly deleted of a blob, in the order of the keys.
+/// A walk over the soft-deleted rows of a blob, in key order.
 pub(super) struct Restorables<'a> {
     key: &'a RoutingKey,
     rows: Cursor<'a>,
 }
 
 impl<'a> Restorables<'a> {
-    /// A walk over what was of one state.
+    /// A walk over the rows of one state.
     pub(super) fn of_state(view: &'a dyn Rows, key: &'a RoutingKey, state: DeletedState) -> Self {
         let (from, to) = keys::deleted_of_state(key, state);
         Self { key, rows: Cursor::new(view, Family::Versions, from, Some(to)) }
@@ -146,7 +147,7 @@ impl<'a> Restorables<'a> {
     }
 }
 
-/// Reads what was softly deleted.
+/// Reads a soft-deleted row.
 pub(super) async fn load(
     view: &dyn Rows,
     key: &RoutingKey,
@@ -156,7 +157,7 @@ pub(super) async fn load(
     Ok(found.map(|blob| Restorable { at, blob }))
 }
 
-/// Removes what was softly deleted for ever. Returns the locations that become garbage.
+/// Removes a soft-deleted row permanently. Returns the locations that become garbage.
 pub(super) async fn remove(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -168,8 +169,8 @@ pub(super) async fn remove(
     Ok(dropped)
 }
 
-/// Removes what can no longer be restored of a blob, or `all` that was softly deleted of it, in
-/// steps: the work row tells when the next row ends.
+/// Removes the soft-deleted rows of a blob that can no longer be restored, or `all` of them, in
+/// steps. The work row has the time at which the next row expires.
 pub(super) async fn expire(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -206,7 +207,7 @@ pub(super) async fn expire(
     Ok(WriteReply::Done)
 }
 
-/// Returns blobs of which something can no longer be restored, and where to continue.
+/// Returns blobs with expired soft-deleted rows, and where to continue.
 pub(super) async fn ended(
     view: &dyn Rows,
     from: &Bytes,
@@ -232,7 +233,7 @@ pub(super) async fn ended(
     Ok(EndedPage { blobs, next: rows.paused().cloned() })
 }
 
-/// What was removed of a blob.
+/// The removed rows of a blob.
 pub(super) struct Removed {
     /// The locations that it owned.
     pub(super) dropped: Vec<Location>,
@@ -240,7 +241,7 @@ pub(super) struct Removed {
     pub(super) has_more: bool,
 }
 
-/// Removes all that was softly deleted of a blob, until `changes` rows have changed.
+/// Removes all soft-deleted rows of a blob, until `changes` rows have changed.
 pub(super) async fn remove_all(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,

@@ -24,7 +24,7 @@ pub(super) async fn load(
     of: RevisionOf<'_>,
 ) -> Result<Blob, Error> {
     match find(view, key, of.revision).await? {
-        // A delete marker is open to nobody.
+        // A delete marker grants access to no one.
         Some(blob) if blob.record.is_delete_marker() && of.guard.open_to.is_some() => {
             Err(Refused::NotOpen.into())
         }
@@ -37,16 +37,16 @@ pub(super) async fn load(
     }
 }
 
-/// The state of a blob that a request means, and what it demands of it.
+/// The state of a blob that a request names, and its precondition.
 #[derive(Clone, Copy)]
 pub(super) struct RevisionOf<'a> {
     /// The state.
     pub(super) revision: Revision,
-    /// What must hold.
+    /// The precondition.
     pub(super) guard: &'a Guard,
 }
 
-/// Reads a blob in one of its states, a delete marker too.
+/// Reads a blob in one of its states, or a delete marker.
 pub(super) async fn find(
     view: &dyn Rows,
     key: &RoutingKey,
@@ -77,9 +77,9 @@ pub(super) async fn find(
     }
 }
 
-/// How a request for a state that does not exist is refused: [`Refused::NotOpen`] to whom the blob
-/// must be open, [`Refused::BlobDeleted`] if the newest version is a delete marker,
-/// [`Refused::VersionNotFound`] or [`Refused::BlobNotFound`].
+/// The refusal of a request for a state that does not exist: [`Refused::NotOpen`] if the request
+/// needs the blob's access control list, [`Refused::BlobDeleted`] if the newest version is a delete
+/// marker, [`Refused::VersionNotFound`] or [`Refused::BlobNotFound`].
 pub(super) async fn missing(
     view: &dyn Rows,
     key: &RoutingKey,
@@ -94,7 +94,7 @@ pub(super) async fn missing(
         Revision::Snapshot(_) => return Ok(Refused::BlobNotFound.into()),
         Revision::Current => {}
     }
-    // Where versions were never kept there is nothing to look for.
+    // If versions were never kept, there are no rows to search.
     if guard.protection.versioning.is_some()
         && let Some(newest) = chain::newest(view, key).await?
         && newest.blob.record.is_delete_marker()

@@ -1,4 +1,4 @@
-//! Settings of containers. Each has a row beside that of the container and goes with it.
+//! Settings of containers. Each has a row beside that of the container, and moves with it.
 
 use bytes::Bytes;
 
@@ -19,7 +19,7 @@ use crate::types::RoutingKey;
 use crate::types::Setting;
 use crate::types::SettingKind;
 
-/// The most kinds of settings: the number of one is a byte.
+/// The most kinds of settings: their number is one byte.
 const KINDS_MAX: usize = 256;
 
 /// Reads a setting of a container.
@@ -61,8 +61,8 @@ pub(super) async fn change(
     Ok(WriteReply::Done)
 }
 
-/// Moves all settings in a range of keys, those of later releases too, to a container or to what is
-/// left of it; without one, removes them.
+/// Moves all settings in a range of keys, also those of later releases, to a container or to its
+/// deleted row. Without a destination, removes them.
 pub(super) async fn move_all(
     eval: &mut Evaluation<'_>,
     (from, end): &(Bytes, Bytes),

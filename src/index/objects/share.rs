@@ -69,7 +69,7 @@ pub(super) async fn share(eval: &mut Evaluation<'_>, share: &Share) -> Result<Wr
     Ok(WriteReply::Shared(Box::new(SharedBlob { record: blob.record, content, frames })))
 }
 
-/// Whether the content is under a customer's key that the request does not bring.
+/// Whether the content is under a customer's key that the request does not send.
 const fn is_locked(claim: &EncryptionClaim, encryption: Option<&Encryption>) -> bool {
     matches!(encryption, Some(Encryption::Customer(_)))
         && matches!(claim, EncryptionClaim::Unchecked)

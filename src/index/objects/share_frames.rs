@@ -1,5 +1,5 @@
-//! The frames that hold a range of a blob which divides its blocks. A copy names them instead of
-//! storing their bytes once more.
+//! The frames of a range of a blob that does not begin and end between blocks. A copy names them
+//! instead of storing their bytes again.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::index::rows::Rows;
 use crate::types::ByteLen;
 use crate::types::RoutingKey;
 
-/// What is known of the frames of a range.
+/// The known frames of a range.
 #[derive(Debug, Default)]
 pub(super) struct FramesOfRange {
     /// The frames in order; none if the range divides frames, or if some of its bytes are in rows,

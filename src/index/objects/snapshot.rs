@@ -53,7 +53,7 @@ pub(super) async fn take(
     let BlobContent { id_len, layout } = blob.content(&key)?;
     let SharedLayout { kept, copy } = layout::share(eval, &key, layout.clone()).await?;
     if let Fate::Kept(version) = chain::fate(&snapshot.guard, &blob.record, eval.now)? {
-        // The blob, the snapshot and the version have the content from now on.
+        // From now on the blob, the snapshot and the version share the content.
         let of = layout::share_once_more(eval, &key, layout).await?;
         let former = blob.clone().with_content(&BlobContent { id_len, layout: of.copy });
         chain::replace_null(eval, &key, &snapshot.guard, version).await?;
@@ -84,7 +84,7 @@ pub(super) async fn take(
     Ok(WriteReply::Snapshotted(Snapshotted { snapshot: eval.now, written }))
 }
 
-/// Removes one snapshot, or keeps it for some time. Returns the locations that become garbage.
+/// Removes one snapshot, or soft-deletes it. Returns the locations that become garbage.
 pub(super) async fn dispose(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
@@ -117,7 +117,7 @@ async fn remove(
     Ok(dropped)
 }
 
-/// Removes all snapshots of a blob, or keeps them for some time. Returns the locations that become
+/// Removes all snapshots of a blob, or soft-deletes them. Returns the locations that become
 /// garbage.
 pub(super) async fn dispose_all(
     eval: &mut Evaluation<'_>,
@@ -146,7 +146,7 @@ pub(super) async fn remove_all(
     Ok(dropped)
 }
 
-/// The rows among which the snapshots of a blob are.
+/// A cursor over the range of rows that contains the snapshots of a blob.
 fn all<'a>(view: &'a dyn Rows, blob: &RoutingKey) -> Cursor<'a> {
     let (low, high) = (keys::deleted_end(blob), keys::versions_start(blob));
     Cursor::new(view, Family::Versions, low, Some(high))

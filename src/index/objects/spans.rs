@@ -33,7 +33,7 @@ impl Placed {
         self.span.content.as_ref().and_then(|content| content.locations().first())
     }
 
-    /// That location, if it becomes garbage with the last span that shows it.
+    /// The location, if it becomes garbage with the last span that shows it.
     pub(super) fn owned(&self) -> Option<&Location> {
         self.span.content.as_ref().and_then(|content| content.owned().first())
     }

@@ -157,8 +157,8 @@ pub(super) async fn discard_unfit(
     }
 }
 
-/// Removes the staged blocks of a blob if none was staged since `before`, and what is remembered of
-/// uploads that were completed before it.
+/// Removes the staged blocks of a blob if none was staged since `before`, and the rows of uploads
+/// that were completed before then.
 pub(super) async fn expire(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,

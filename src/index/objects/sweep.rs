@@ -154,7 +154,7 @@ pub(super) async fn expired(
     Ok(ExpiredPage { blobs, next: cursor.paused().cloned() })
 }
 
-/// A step of a purge ends after so many row changes: blobs with long layouts make long batches.
+/// The row changes after which a step of a purge ends. Blobs with long layouts make long batches.
 const PURGE_CHANGES_MAX: usize = 2_000;
 
 /// Removes up to `limit` blobs of a deleted container, at or after `from`.

@@ -40,7 +40,7 @@ pub(super) async fn set(eval: &mut Evaluation<'_>, set: &SetTier) -> Result<Writ
         Some(TierState { rehydrating: Some(_), .. }) if set.tier == AccessTier::Archive => {
             return Err(Refused::Rehydrating.into());
         }
-        // A repeated request. The first one stays in effect; only its priority may rise.
+        // A repeated request. The first request stays in effect; only its priority may rise.
         Some(TierState { rehydrating: Some(rehydration), tier, changed }) => {
             if rehydration.to != set.tier {
                 return Err(Refused::Rehydrating.into());
@@ -64,7 +64,7 @@ pub(super) async fn set(eval: &mut Evaluation<'_>, set: &SetTier) -> Result<Writ
     Ok(WriteReply::TierSet { pending })
 }
 
-/// The tier of a page blob that is given another: it never gets a lower one, and has room for its
+/// Checks the new tier of a page blob: it must not be lower, and must permit the length of the
 /// content. Source: "Set Blob Tier", "Blob service error codes".
 fn of_page_blob(
     record: &BlobRecord,
@@ -80,7 +80,7 @@ fn of_page_blob(
     Ok(same.unwrap_or_else(|| TierState::new(tier, now)))
 }
 
-/// Forgets S3's storage class, unless it is of the tier before and of the tier after the change.
+/// Removes S3's storage class, unless it belongs to both the old and the new tier.
 fn forget_class(record: &mut BlobRecord, before: Option<AccessTier>, after: AccessTier) {
     if let Some(fields) = &mut record.fields {
         let before = before.unwrap_or(AccessTier::Hot);

@@ -1,4 +1,4 @@
-//! Which blobs may have a tier, and how long those of a premium tier may be.
+//! Which blobs may have a tier, and the longest page blob of each premium tier.
 //!
 //! Source: "Set Blob Tier", "Blob service error codes".
 
@@ -23,7 +23,7 @@ pub(super) fn check_new(tier: Option<AccessTier>, kind: BlobKind, len: u64) -> R
     check_room(tier, len)
 }
 
-/// Checks that a tier has room for so many bytes.
+/// Checks that a tier permits a blob of `len` bytes.
 pub(super) fn check_room(tier: AccessTier, len: u64) -> Result<(), Refused> {
     match tier.bytes_max() {
         Some(max) if len > max => Err(Refused::TierTooSmall),
@@ -31,7 +31,7 @@ pub(super) fn check_room(tier: AccessTier, len: u64) -> Result<(), Refused> {
     }
 }
 
-/// Checks that a page blob may get another length: its tier, if it was given one, has room for it.
+/// Checks that a page blob may get another length: a tier that was set must permit it.
 pub(super) fn check_len(record: &BlobRecord, len: u64) -> Result<(), Refused> {
     let max = record.tier.as_ref().and_then(|tier| tier.tier.bytes_max());
     if max.is_some_and(|max| len > max) { Err(Refused::BeyondTier) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! Undelete Blob, and the end of what was softly deleted before its time.
+//! Undelete Blob, and the permanent deletion of soft-deleted rows before they expire.
 //!
 //! Source: "Undelete Blob"; "Delete Blob", "Permanent delete".
 
@@ -60,7 +60,7 @@ pub(super) async fn undelete(
         found.rows.push(base);
     }
     let mut snapshots = 0;
-    // From the newest on.
+    // Newest first.
     for Restorable { at, mut blob } in found.rows.into_iter().rev() {
         eval.out.delete(Family::Versions, keys::deleted(&key, at));
         blob.record.set_deleted(None);
@@ -76,7 +76,7 @@ pub(super) async fn undelete(
     Ok(WriteReply::Undeleted { has_more: found.has_more })
 }
 
-/// What can be restored.
+/// The rows that can be restored.
 struct Found {
     /// The blob that was deleted last.
     base: Option<Restorable>,
@@ -119,8 +119,8 @@ struct Head {
 }
 
 impl Head {
-    /// Makes a deleted blob current if no blob is current and there is no version; tells whether it
-    /// did. The null version's delete marker gives way to it if it is newer than all versions.
+    /// Makes a deleted blob current if no blob is current and there is no version. Returns whether
+    /// it did. If the null version's delete marker is newer than all versions, it is removed.
     async fn take_base(
         &mut self,
         eval: &mut Evaluation<'_>,
@@ -146,7 +146,7 @@ impl Head {
         Ok(true)
     }
 
-    /// Whether a blob may become current: there is no version, or only older ones below the null
+    /// Whether a blob may become current: there are no versions, or only older ones below the null
     /// version's delete marker.
     async fn gives_way(
         &self,
@@ -202,7 +202,7 @@ fn is_null_version(blob: &Blob) -> bool {
     blob.record.version().is_none_or(|version| version.is_null)
 }
 
-/// Removes a snapshot or a version that was softly deleted, before its time.
+/// Removes a soft-deleted snapshot or version before it expires.
 pub(super) async fn end(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,

@@ -28,11 +28,11 @@ use crate::index::rows::Row;
 use crate::types::RoutingKey;
 use crate::types::SettingKind;
 
-/// Decodes `bytes` as each kind of row value and key; tells how many took them. What was taken is
-/// written again and read back.
+/// Decodes `bytes` as each kind of row value and key, and returns how many accepted them. Each
+/// decoded value is encoded again and read back.
 ///
 /// # Panics
-/// When it is another one then: a fault of this program.
+/// If the value changes by this: a fault of this program.
 #[must_use]
 pub fn decode_untrusted(bytes: &[u8]) -> usize {
     let row = Bytes::copy_from_slice(bytes);
@@ -50,7 +50,7 @@ pub fn decode_untrusted(bytes: &[u8]) -> usize {
         values::decode_record::<StagedBlock>(family, bytes, bytes).is_ok(),
         values::decode::<StagedSummary>(family, bytes, bytes).is_ok(),
         values::decode::<Span>(family, bytes, bytes).is_ok_and(|span| {
-            // What a read does with content first: lengths of any size do not overflow.
+            // As at the begin of a read: lengths of any size must not overflow.
             span.content.is_none_or(|content| content.len() >= content.len_of(0))
         }),
         values::decode::<GarbageValue>(family, bytes, bytes).is_ok(),
@@ -68,7 +68,7 @@ pub fn decode_untrusted(bytes: &[u8]) -> usize {
     taken.iter().filter(|taken| **taken).count()
 }
 
-/// Whether a key with a suffix of this release is built again from what it says.
+/// Whether a key with a suffix of this release is the same after it was parsed and built again.
 fn key_again(row: &Bytes, blob: &RoutingKey) -> bool {
     let of_version = keys::parse_version(row, blob).ok().map(|key| match key {
         VersionKey::Snapshot(taken) => keys::snapshot(blob, taken),
@@ -100,8 +100,8 @@ fn setting_again(kind: SettingKind, bytes: &[u8]) -> bool {
     true
 }
 
-/// Compares the two decoders of a blob's record: a list reads the rows that others read, and finds
-/// the same in them.
+/// Compares the two decoders of a blob's record: that of lists must return the same as the other
+/// one.
 fn check_listed(bytes: &[u8]) {
     let row = Row { key: Bytes::new(), value: Bytes::copy_from_slice(bytes) };
     let whole = values::decode_record_head::<BlobRecord>(Family::Main, b"", bytes);

@@ -215,7 +215,7 @@ async fn remove(
     Ok(dropped)
 }
 
-/// What [`remove_all`] removed.
+/// The rows that [`remove_all`] removed.
 pub(super) struct Removed {
     /// The locations that the rows own.
     pub(super) dropped: Vec<Location>,
@@ -223,8 +223,8 @@ pub(super) struct Removed {
     pub(super) has_more: bool,
 }
 
-/// Removes uploads of a blob, those that were completed too. It stops after an upload when the
-/// evaluation has `changes_max` changes.
+/// Removes uploads of a blob, also completed ones. It stops after an upload when the evaluation has
+/// `changes_max` changes.
 pub(super) async fn remove_all(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,
@@ -243,7 +243,7 @@ pub(super) async fn remove_all(
                 cursor.seek(&keys::after_upload(blob, id));
             }
             StagedKey::Completed(_) => eval.out.delete(Family::Staged, row.key),
-            // A part whose upload is missing. Its bytes must not stay.
+            // A part whose upload is missing. Its bytes must be freed.
             StagedKey::Part(id, _) => {
                 dropped.extend(remove(eval, blob, id).await?);
                 cursor.seek(&keys::after_upload(blob, id));
@@ -265,8 +265,8 @@ fn completed<'a>(view: &'a dyn Rows, blob: &RoutingKey) -> Cursor<'a> {
     Cursor::new(view, Family::Staged, start, Some(end))
 }
 
-/// The time of completion of the first upload of the blob that is remembered: of the one that was
-/// started first. Others wait for it, so each may be remembered for longer than it has to be.
+/// The completion time of the blob's first completed upload, in the order of their start. The
+/// others wait for it, so each may be remembered for longer than necessary.
 pub(super) async fn first_completed(
     view: &dyn Rows,
     blob: &RoutingKey,
@@ -276,8 +276,8 @@ pub(super) async fn first_completed(
     Ok(Some(record.completed))
 }
 
-/// Forgets uploads of a blob that were completed before a time, [`FORGOTTEN_MAX`] at most: the next
-/// pass forgets more.
+/// Removes the rows of uploads that were completed before a time, at most [`FORGOTTEN_MAX`]; the
+/// next pass removes more.
 pub(super) async fn forget_completed(
     eval: &mut Evaluation<'_>,
     blob: &RoutingKey,

@@ -1,8 +1,8 @@
 //! Checks the checksums of a completion, and makes that of the blob from those of its parts.
 //! Source: S3, "Checking object integrity".
 //!
-//! Of content under a customer-provided key rows have no plain checksums. They were compared when
-//! the parts came.
+//! Rows of content under a customer-provided key have no plain checksums. They were compared when
+//! the parts were uploaded.
 
 use crate::index::api::CompleteUpload;
 use crate::index::api::Error;

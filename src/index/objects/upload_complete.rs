@@ -94,14 +94,14 @@ fn check_order(parts: &[NamedPart]) -> Result<(), UploadRefusal> {
     if parts.is_empty() || !ascends { Err(UploadRefusal::Order) } else { Ok(()) }
 }
 
-/// The blocks that the list takes, and what is left of the upload.
+/// The blocks that the list takes, and the rest of the upload.
 struct Taken {
     entries: Vec<Entry>,
     /// Locations of other parts.
     dropped: Vec<Location>,
 }
 
-/// Finds each named part. Removes the rows of all parts.
+/// Finds each named part, and removes the rows of all parts.
 async fn take(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -132,7 +132,7 @@ async fn take(
     }
 }
 
-/// The block that a part becomes, if it is the one that the list means.
+/// The block that a part becomes, if it is the part that the list names.
 fn entry(name: &NamedPart, part: StagedBlock) -> Result<Entry, UploadRefusal> {
     let is_meant = upload::tag_of(&part) == name.tag
         && name.checksum.as_ref().is_none_or(|named| upload_checksum::may_have(&part, named));
@@ -171,7 +171,7 @@ fn check(
     Ok(total)
 }
 
-/// The blob in the way of the new one.
+/// The blob that the new one replaces.
 struct Replaced<'a> {
     before: Option<&'a BlobRecord>,
     /// The lease that stays.
@@ -199,7 +199,7 @@ fn record(
     }
 }
 
-/// Writes the row that lets a second completion answer what the first one did.
+/// Writes the row from which a second completion gets the answer of the first.
 fn remember(
     eval: &mut Evaluation<'_>,
     key: &RoutingKey,
@@ -214,7 +214,7 @@ fn remember(
     answer(record)
 }
 
-/// What the completion of an upload answers.
+/// The answer to the completion of an upload.
 fn answer(record: CompletedRecord) -> WriteReply {
     let CompletedRecord { completed, fields } = record;
     let BlobFields { content_tag, checksums, version, .. } =

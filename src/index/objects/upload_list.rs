@@ -82,7 +82,7 @@ pub(super) async fn list(
     Ok(ListPage { entries, after, weight, next, seen: view.seen() })
 }
 
-/// The marker with which a list goes on as from a position among or just behind the rows of a blob.
+/// The marker with which a list continues from a position among or just behind the rows of a blob.
 /// It names the place after the uploads before the position. `None` for another position.
 #[must_use]
 pub fn upload_marker_before(position: &Bytes, collation: Collation) -> Option<UploadMarker> {

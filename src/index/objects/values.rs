@@ -29,7 +29,7 @@ use crate::types::Timestamp;
 
 pub(crate) use crate::index::objects::contents::{Content, Protection, StoredBytes};
 
-/// The first byte of every value that never had another shape; another one is refused.
+/// The first byte of every value whose layout never changed. Other values of it are refused.
 pub(super) const VERSION: u8 = 1;
 /// The first byte of a layout segment. In version 1 no block had fields.
 const SEGMENT_VERSION: u8 = 2;
@@ -47,7 +47,7 @@ pub(crate) struct Entry {
     pub(crate) crc64: Crc64,
     /// Its bytes.
     pub(crate) content: Content,
-    /// What few blocks have. They stand behind the list.
+    /// Fields that few blocks have. They stand behind the list.
     #[serde(skip)]
     pub(crate) fields: BlockFields,
 }
@@ -82,9 +82,9 @@ pub(crate) enum Layout {
         /// One for each row, in order.
         directory: Vec<SegmentStart>,
     },
-    /// Of an append blob: full segments in rows of [`Family::Layout`], and what was appended since.
-    /// The id of a block is its number, u32 big endian. A segment's row may have more blocks than
-    /// the directory says: those of later appends.
+    /// Of an append blob: full segments in rows of [`Family::Layout`], and the blocks that were
+    /// appended since. The id of a block is its number, u32 big endian. A segment's row may have
+    /// more blocks than the directory says: those of later appends.
     Appended {
         /// In the keys: the ticks of the blob's making.
         generation: u64,
@@ -96,8 +96,8 @@ pub(crate) enum Layout {
     /// Of a page blob: spans of layers, in rows of [`Family::Layout`]. Where no layer has a span
     /// there are zeros.
     Pages {
-        /// Ticks, newest first: where a newer layer has a span it hides those of the older ones.
-        /// Writes go to the first; the others are of snapshots and no longer change.
+        /// Ticks, newest first. A span of a newer layer hides those of older ones. Writes go to the
+        /// first layer; the others belong to snapshots and do not change.
         layers: Vec<u64>,
     },
 }
@@ -107,20 +107,20 @@ pub(crate) enum Layout {
 pub(crate) struct Span {
     /// Bytes.
     pub(crate) len: u64,
-    /// Bytes of the content before it: what was written over since.
+    /// Bytes of the content before it, which were overwritten since.
     pub(crate) skip: u64,
     /// Where its bytes are, one location at most; `None` for zeros that hide an older layer.
     pub(crate) content: Option<Content>,
 }
 
-/// A layer of a page blob that no row names any more: its spans are removed bit by bit.
+/// A layer of a page blob that no row names any more. Its spans are removed in steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, DeriveSerialize, Deserialize)]
 pub(crate) struct DeadLayer {
     /// When it was dropped.
     pub(crate) since: Timestamp,
 }
 
-/// What follows the record in the main row of a blob.
+/// The content of a blob, which follows the record in its main row.
 #[derive(Clone, Debug, PartialEq, Eq, DeriveSerialize, Deserialize)]
 pub(crate) struct BlobContent {
     /// Bytes of each block id; 0 without blocks.
@@ -138,7 +138,7 @@ pub(crate) struct StagedBlock {
     pub(crate) crc64: Crc64,
     /// When it was staged.
     pub(crate) time: Timestamp,
-    /// What few blocks have.
+    /// Fields that few blocks have.
     #[serde(with = "tagged::tail")]
     pub(crate) fields: BlockFields,
     /// Its bytes.
@@ -157,7 +157,7 @@ impl Upgrade for StagedBlock {
     }
 }
 
-/// As version 1 wrote it, read for ever.
+/// As version 1 wrote it; it stays readable.
 #[derive(Deserialize)]
 struct StagedBlock1 {
     len: u64,
@@ -173,7 +173,7 @@ impl From<StagedBlock1> for StagedBlock {
     }
 }
 
-/// What is known of a blob's staged blocks without walking them.
+/// A summary of a blob's staged blocks, which saves a walk over them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, DeriveSerialize, Deserialize)]
 pub(crate) struct StagedSummary {
     /// How many, at least 1.
@@ -184,14 +184,14 @@ pub(crate) struct StagedSummary {
     pub(crate) last_staged: Timestamp,
 }
 
-/// Which version is the null version: the row beside the versions of a blob that says where it is.
+/// The row beside the versions of a blob that names the null version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, DeriveSerialize, Deserialize)]
 pub(crate) struct NullVersion {
     /// When it was committed.
     pub(crate) committed: Timestamp,
 }
 
-/// The work row of what was softly deleted of a blob.
+/// The work row about the soft-deleted rows of a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, DeriveSerialize, Deserialize)]
 pub(crate) struct DeletedWork {
     /// When the first row ends, or earlier.
@@ -299,7 +299,8 @@ pub(crate) fn decode_record_head<'a, T: Upgrade>(
     read.map_err(|_| corrupt(family, key, "bad record"))
 }
 
-/// Decodes the record of a blob's row for a list, without a copy of what the list does not show.
+/// Decodes the record of a blob's row for a list, without a copy of the fields that the list does
+/// not show.
 pub(crate) fn decode_listed(
     family: Family,
     row: &Row,

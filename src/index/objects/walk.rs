@@ -1,4 +1,4 @@
-//! Walks over the blobs in several families at once.
+//! Walks over the blobs in several families simultaneously.
 
 use bytes::Bytes;
 

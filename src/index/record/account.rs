@@ -124,7 +124,7 @@ impl AccountRecord {
         self.fields.as_ref().and_then(|fields| fields.account_type).unwrap_or_default()
     }
 
-    /// Whether what was softly deleted may be ended before its time.
+    /// Whether soft-deleted rows may be removed before they expire.
     #[must_use]
     pub fn permanent_delete(&self) -> bool {
         self.fields.as_ref().is_some_and(|fields| fields.permanent_delete)

@@ -29,7 +29,7 @@ pub struct AccountFields {
     pub users: Vec<UserRecord>,
     /// Whether its containers keep versions, unless they say so themselves.
     pub versioning: Option<Versioning>,
-    /// Whether what was softly deleted may be ended before its time.
+    /// Whether soft-deleted rows may be removed before they expire.
     pub permanent_delete: bool,
     /// The days for which deleted containers can be restored; `None`: not at all.
     pub container_retention_days: Option<u32>,

@@ -137,13 +137,13 @@ impl BlobRecord {
         self.fields.as_ref()?.version
     }
 
-    /// What it is an incremental copy of; `None` for other blobs, and for snapshots of such copies.
+    /// The source of an incremental copy; `None` for other blobs, and for snapshots of such copies.
     #[must_use]
     pub fn incremental_source(&self) -> Option<&IncrementalSource> {
         self.fields.as_ref()?.incremental_source.as_ref()
     }
 
-    /// What Incremental Copy Blob has made of it, or of the blob whose snapshot it is.
+    /// The incremental copy that made it, or the blob whose snapshot it is.
     #[must_use]
     pub fn incremental_copy(&self) -> Option<IncrementalCopy> {
         self.fields.as_ref()?.incremental_copy
@@ -213,8 +213,9 @@ impl BlobRecord {
         self.fields = Some(fields).filter(|fields| **fields != BlobFields::default());
     }
 
-    /// S3's tag of its content: what the row says, else one that is derived from the row. Where the
-    /// row has no checksum of the content, a derived tag also changes with properties and metadata.
+    /// S3's tag of its content: the one in the row, else one that is derived from the row. Where
+    /// the row has no checksum of the content, a derived tag also changes with properties and
+    /// metadata.
     #[must_use]
     pub fn content_etag(&self) -> ContentEtag {
         let stored = self.content_tag().and_then(|tag| tag.etag(None));
@@ -230,7 +231,7 @@ impl BlobRecord {
         })
     }
 
-    /// What the row says of S3's tag, without reference to the Content-MD5 of the row.
+    /// The content tag in the row, without reference to the Content-MD5 of the row.
     #[must_use]
     pub fn content_tag(&self) -> Option<ContentTag> {
         match self.fields.as_ref()?.content_tag? {
@@ -251,7 +252,7 @@ impl BlobRecord {
         }
     }
 
-    /// What its content is under.
+    /// The encryption of its content.
     #[must_use]
     pub fn under(&self) -> Option<Encryption> {
         let under = self.encryption.as_ref()?;

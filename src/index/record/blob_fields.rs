@@ -69,8 +69,8 @@ pub struct BlobFields {
     pub scope_key: Option<[u8; 32]>,
     /// Set if Incremental Copy Blob made it, the blob or a snapshot of it.
     pub incremental_copy: Option<IncrementalCopy>,
-    /// What the blob is an incremental copy of. Its snapshots are as those of other blobs and do
-    /// not have it.
+    /// The source of an incremental copy. Its snapshots are like those of other blobs and do not
+    /// have it.
     pub incremental_source: Option<IncrementalSource>,
     /// Fields of later releases.
     pub unknown: UnknownFields,
@@ -96,7 +96,7 @@ impl BlobFields {
     /// [`Self::usual`] as rows have it.
     pub(super) const USUAL: &'static [u8] = &[2, 1, 0];
 
-    /// What a blob has that was uploaded in one piece, and nothing else.
+    /// The fields of a blob that was uploaded in one piece and has no others.
     pub(super) fn usual() -> Self {
         Self { content_tag: Some(ContentTag::PropertyMd5), ..Self::default() }
     }

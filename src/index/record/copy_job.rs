@@ -13,7 +13,8 @@ use crate::types::Crc64;
 use crate::types::Md5;
 use crate::types::Secret;
 
-/// What a pending copy needs to continue, also after a restart. It is removed when the copy ends.
+/// The data that a pending copy needs to continue, also after a restart. It is removed when the
+/// copy ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyJob {
     /// The id, as in the blob's copy record.

@@ -94,7 +94,7 @@ impl Upgrade for UploadRecord {
     }
 }
 
-/// An upload that was completed, as long as it is remembered: what the completion answered.
+/// A completed upload, as long as it is remembered: the answer of the completion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompletedRecord {
     /// The time of the commit, of which the blob's ETag is made.

@@ -12,7 +12,7 @@ use crate::index::engine::HostContext;
 use crate::index::engine::NotMoved;
 use crate::index::engine::Partition;
 use crate::index::server::IndexServer;
-use crate::index::server::changes::{ChangeEvent, ChangeKind};
+use crate::index::server::changes::{ChangeEvent, ChangeKind, Replaced};
 use crate::index::server::claims::Claim;
 use crate::index::server::host::Host;
 use crate::types::HostId;
@@ -30,7 +30,7 @@ pub use error::ChangeError;
 /// transaction is bounded.
 pub const CHILDREN_MAX: usize = 16;
 
-/// What a change of the partition map did.
+/// The result of a change of the partition map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {
     /// The new partitions in key order.
@@ -49,8 +49,8 @@ const REOPEN_TRIES: usize = 20;
 const REOPEN_PAUSE_MAX: Duration = Duration::from_secs(5);
 
 impl IndexServer {
-    /// Splits a partition at `keys`; each key is the lower bound of a child. Writes wait for a
-    /// moment, reads go on. A split that has begun is completed even if the caller is cancelled.
+    /// Splits a partition at `keys`; each key is the lower bound of a child. Writes wait briefly;
+    /// reads continue. A split that has begun is completed even if the caller is cancelled.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -64,8 +64,8 @@ impl IndexServer {
         self.in_a_task("partition split", task).await
     }
 
-    /// Distributes the blobs of a partition by hash over `stripes` new ones. Writes wait for a
-    /// moment, reads go on. A change that has begun is completed even if the caller is cancelled.
+    /// Distributes the blobs of a partition by hash over `stripes` new ones. Writes wait briefly;
+    /// reads continue. A change that has begun is completed even if the caller is cancelled.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -96,8 +96,8 @@ impl IndexServer {
     }
 
     /// Merges neighbours, given in key order, or all stripes of a range. The host of the first gets
-    /// the result; the others are moved to it before. Writes wait for a moment, reads go on. A
-    /// merge that has begun is completed even if the caller is cancelled.
+    /// the result; the others are moved to it before. Writes wait briefly; reads continue. A merge
+    /// that has begun is completed even if the caller is cancelled.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -110,7 +110,7 @@ impl IndexServer {
         self.in_a_task("partition merge", task).await
     }
 
-    /// Moves a partition to another host. It keeps its id. Writes wait for a moment, reads go on. A
+    /// Moves a partition to another host. It keeps its id. Writes wait briefly; reads continue. A
     /// move that has begun is completed even if the caller is cancelled.
     ///
     /// # Errors
@@ -207,7 +207,8 @@ impl IndexServer {
         let split = parent.split(parts).await?;
         let pause = replace(host, &[parent], split.children, split.frozen_at).await;
         host.context.deps.metrics.split(pause);
-        self.note(kind, (&[partition], &ids, range), host.context.host, pause);
+        let replaced = Replaced { from: vec![partition], to: ids.clone(), range };
+        self.note(kind, replaced, host.context.host, pause);
         tracing::info!(%partition, children = ids.len(), ?kind, ?pause, "partition split");
         Ok(Changed { partitions: ids, pause })
     }
@@ -271,7 +272,8 @@ impl IndexServer {
         let range = partition.core.range().clone();
         let pause = replace(host, &parts, vec![partition], frozen_at).await;
         host.context.deps.metrics.merged(pause);
-        self.note(kind, (&old, &ids, range), host.context.host, pause);
+        let replaced = Replaced { from: old, to: ids.clone(), range };
+        self.note(kind, replaced, host.context.host, pause);
         tracing::info!(partition = %id, of = parts.len(), ?pause, "partitions merged");
         Ok(Changed { partitions: ids, pause })
     }
@@ -321,9 +323,9 @@ impl IndexServer {
             }
         };
         from.opened.replace(&[Arc::clone(&old)], Vec::new());
-        let keys = (partition, new.core.range().clone());
+        let range = new.core.range().clone();
         to.opened.add(new);
-        let pause = self.moved(to, keys, frozen_at);
+        let pause = self.moved(to, partition, range, frozen_at);
         old.abandon().await;
         Ok(Changed { partitions: vec![partition], pause })
     }
@@ -332,14 +334,16 @@ impl IndexServer {
     fn moved(
         &self,
         to: &Host,
-        (partition, range): (PartitionId, KeyRange),
+        partition: PartitionId,
+        range: KeyRange,
         frozen_at: Duration,
     ) -> Duration {
         let deps = &to.context.deps;
         let pause = deps.env.clock.monotonic().saturating_sub(frozen_at);
         deps.metrics.moved(pause);
         let host = to.context.host;
-        self.note(ChangeKind::Move, (&[partition], &[partition], range), host, pause);
+        let replaced = Replaced { from: vec![partition], to: vec![partition], range };
+        self.note(ChangeKind::Move, replaced, host, pause);
         tracing::info!(%partition, %host, ?pause, "partition moved");
         pause
     }
@@ -355,7 +359,7 @@ impl IndexServer {
         loop {
             match Partition::open(context, partition).await {
                 Ok(opened) => return Ok(opened),
-                // The descriptor was changed already, so this is no refusal.
+                // The descriptor was changed already, so this is not a refusal.
                 Err(error) if tried == tries => return Err(ChangeError::Failed(error)),
                 Err(error) => {
                     tracing::warn!(%partition, %error, "the partition does not open; trying again");
@@ -400,9 +404,9 @@ impl IndexServer {
             pause = (pause * 2).min(REOPEN_PAUSE_MAX);
             match self.reopen(&host.context, partition, 1).await {
                 Ok(new) => {
-                    let keys = (partition, new.core.range().clone());
+                    let range = new.core.range().clone();
                     host.opened.add(new);
-                    self.moved(host, keys, frozen_at);
+                    self.moved(host, partition, range, frozen_at);
                     break;
                 }
                 Err(error) => {
@@ -412,15 +416,9 @@ impl IndexServer {
         }
     }
 
-    fn note(
-        &self,
-        kind: ChangeKind,
-        (from, to, range): (&[PartitionId], &[PartitionId], KeyRange),
-        host: HostId,
-        pause: Duration,
-    ) {
+    fn note(&self, kind: ChangeKind, replaced: Replaced, host: HostId, pause: Duration) {
         let at = self.deps().map_or(Timestamp::ZERO, |deps| deps.env.clock.now());
-        let (from, to) = (from.to_vec(), to.to_vec());
+        let Replaced { from, to, range } = replaced;
         self.changes.note(ChangeEvent { number: 0, at, kind, from, to, range, host, pause });
     }
 

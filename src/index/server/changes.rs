@@ -42,6 +42,14 @@ impl ChangeKind {
     }
 }
 
+/// The partitions before and after a change, in key order, and their keys.
+#[derive(Debug)]
+pub(super) struct Replaced {
+    pub(super) from: Vec<PartitionId>,
+    pub(super) to: Vec<PartitionId>,
+    pub(super) range: KeyRange,
+}
+
 /// A change of the map that was carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeEvent {

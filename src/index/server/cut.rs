@@ -163,7 +163,7 @@ impl IndexServer {
         Ok(ConsistentCut { rows, partitions, extents, pause, kept })
     }
 
-    /// Pauses all partitions: together until the result is dropped, or each for a moment.
+    /// Pauses all partitions: together until the result is dropped, or each one briefly.
     async fn pause_all(
         &self,
         patience: Duration,
@@ -195,7 +195,7 @@ impl IndexServer {
                 () = &mut timeout => None,
             };
             let Some((id, one)) = answer else { return Err(busy(&late)) };
-            // A partition that was replaced meanwhile is closed, which is no failure of it.
+            // A partition that was replaced meanwhile is closed, which is not a failure.
             let is_here = |(host, one): &(&Host, Arc<Partition>)| {
                 let here = host.opened.get(one.core.id);
                 one.core.id == id && here.is_some_and(|here| Arc::ptr_eq(&here, one))

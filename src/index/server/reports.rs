@@ -87,7 +87,7 @@ impl LoadReports {
         samples.into_iter().flatten().filter_map(border).collect()
     }
 
-    /// Makes a partition sample few requests until its keys are asked for again.
+    /// Makes a partition sample few requests until its keys are requested again.
     pub fn rest(&self, partition: PartitionId) {
         if let Some((_, meter)) = self.sample.of(partition) {
             meter.rest();

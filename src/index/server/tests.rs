@@ -156,7 +156,7 @@ async fn damaged_partition_is_quarantined_and_all_others_serve() {
     let out: Vec<usize> = (0..4).filter(|number| status[*number].quarantined).collect();
     assert_eq!(out, [1]);
     assert!(status[1].stopped.as_ref().unwrap().contains("damaged"), "{:?}", status[1].stopped);
-    // Whoever concludes from the absence of references must not forget those that cannot be read.
+    // Code that draws conclusions from missing references must consider those that cannot be read.
     assert!(before.iter().all(|id| world.capacity.extents_of_index().contains(id)));
     let records = ExtentRecord::load_all(deps.coordinator.as_ref()).await.unwrap().read;
     let recorded: Vec<_> = records.values().flat_map(ExtentRecord::all).collect();
@@ -278,7 +278,7 @@ async fn partition_that_meets_a_passing_trouble_at_the_start_opens_later() {
             }
             assert_eq!(host.partitions(), 4);
             assert!(host.status().iter().all(|one| one.stopped.is_none()));
-            // What was kept from removal while nobody knew what the partition uses counts no more.
+            // Extents that were kept while the partition's use was unknown no longer count.
             host.flush().await.unwrap();
             host.hosts[0].context.do_chores().await;
             let mut used = world.capacity.extents_of_index();

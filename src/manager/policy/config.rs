@@ -1,4 +1,4 @@
-//! What counts as hot, cold and large.
+//! The limits for hot, cold and large partitions.
 
 use std::time::Duration;
 

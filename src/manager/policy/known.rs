@@ -1,4 +1,4 @@
-//! What the policy remembers between ticks.
+//! The state that the policy keeps between ticks.
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
@@ -11,14 +11,14 @@ use crate::manager::policy::config::PolicyConfig;
 use crate::types::HostId;
 use crate::types::PartitionId;
 
-/// The policy, with what it remembers of each partition.
+/// The policy, with the state that it keeps of each partition.
 #[derive(Debug, Default)]
 pub struct Policy {
     pub(super) config: PolicyConfig,
     pub(super) known: BTreeMap<PartitionId, Known>,
 }
 
-/// What the policy remembers of one partition.
+/// The state that the policy keeps of one partition.
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) since: Duration,

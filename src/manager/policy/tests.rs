@@ -266,7 +266,7 @@ fn size_is_a_reason_without_any_load_and_asked_for_once_a_minute() {
     assert_eq!(first(&rows, &[]), Some((1, Plan::SplitEvenly(id, 3))));
     assert_eq!(first(&bytes, &[]), Some((1, Plan::SplitEvenly(id, 8))));
     assert_eq!(first(&fits, &[]), None);
-    // Load tells better where to cut.
+    // Load is a better guide to where to split.
     let samples: Vec<Bytes> = (0..100).map(key).collect();
     let hot = Load { cpu: 2.0, ..Load::default() };
     let hot = PartitionLoad { load: hot, rows: 0, ..calm() };

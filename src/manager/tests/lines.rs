@@ -1,4 +1,4 @@
-//! What the audit log is told of changes that nobody asked for.
+//! Lines of the audit log about changes that the manager makes on its own.
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,7 @@ impl Rig {
 }
 
 /// The operations and outcomes of lines.
-fn told(lines: &[Value]) -> Vec<(String, String)> {
+fn operations(lines: &[Value]) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or("done").to_owned();
     lines.iter().map(|l| (text(&l["operation"]), text(&l["detail"]["outcome"]))).collect()
 }
@@ -29,7 +29,7 @@ fn of(operation: &str, outcome: &str) -> (String, String) {
 }
 
 #[tokio::test]
-async fn each_change_is_told_and_what_was_refused_is_not() {
+async fn each_change_is_logged_and_refused_ones_are_not() {
     let world = World::empty();
     let rig = open(&world).await;
     rig.write_all(1..21).await;
@@ -38,7 +38,7 @@ async fn each_change_is_told_and_what_was_refused_is_not() {
     rig.carry_out(Plan::Move(rig.serving(1), HostId::new(1)), &kept).await;
     rig.carry_out(Plan::Split(PartitionId::new(999), vec![key(5)]), &kept).await;
     rig.carry_out(Plan::Move(rig.serving(1), HostId::new(9)), &kept).await;
-    let lines = told(&kept.changes());
+    let lines = operations(&kept.changes());
     assert_eq!(lines, [of("SplitPartition", "done"), of("MovePartition", "done")]);
 
     // What was refused surely has not happened.
@@ -48,19 +48,19 @@ async fn each_change_is_told_and_what_was_refused_is_not() {
     world.capacity.set_full(true);
     rig.carry_out(Plan::Split(rig.serving(1), vec![key(5)]), &kept).await;
     world.capacity.set_full(false);
-    assert_eq!(told(&kept.changes()), []);
+    assert_eq!(operations(&kept.changes()), []);
     rig.check(1..21).await;
     rig.server.shutdown().await;
 }
 
 #[tokio::test]
-async fn split_into_even_parts_is_told_with_their_number() {
+async fn split_into_even_parts_is_logged_with_their_number() {
     let rig = open(&World::empty()).await;
     rig.write_all(1..21).await;
     let kept = Kept::new();
     rig.carry_out(Plan::SplitEvenly(rig.serving(1), 3), &kept).await;
     let lines = kept.changes();
-    assert_eq!(told(&lines), [of("SplitPartition", "done")]);
+    assert_eq!(operations(&lines), [of("SplitPartition", "done")]);
     assert_eq!(lines[0]["detail"]["ways"], 3);
     assert_eq!(rig.server.partitions(), 3);
     rig.server.shutdown().await;
@@ -68,7 +68,7 @@ async fn split_into_even_parts_is_told_with_their_number() {
 
 /// The change may have happened: its line must not be missing.
 #[tokio::test(start_paused = true)]
-async fn changes_that_may_have_happened_are_told() {
+async fn changes_that_may_have_happened_are_logged() {
     let mut doubts = 0;
     for transaction in 0..8 {
         let world = World::empty();
@@ -80,7 +80,7 @@ async fn changes_that_may_have_happened_are_told() {
         world.store.inject_after(transaction, coordinator::Fault::LostThenAway);
         let merge = Plan::Merge(vec![rig.serving(1), rig.serving(20)]);
         rig.carry_out(merge, &kept).await;
-        doubts += usize::from(told(&kept.changes()) == [of("MergePartitions", "unknown")]);
+        doubts += usize::from(operations(&kept.changes()) == [of("MergePartitions", "unknown")]);
         rig.sleep(Duration::from_secs(60)).await;
         rig.check(1..21).await;
         rig.server.shutdown().await;
@@ -91,7 +91,7 @@ async fn changes_that_may_have_happened_are_told() {
 /// The neighbours lie on two hosts: one is moved before they are merged, and stays where it is when
 /// they are not.
 #[tokio::test]
-async fn merge_that_finds_no_room_after_a_move_is_told_as_done_in_part() {
+async fn merge_that_finds_no_room_after_a_move_is_logged_as_done_in_part() {
     let (mut partly, mut nothing) = (0, 0);
     for transaction in 0..8 {
         let world = World::empty();
@@ -111,7 +111,7 @@ async fn merge_that_finds_no_room_after_a_move_is_told_as_done_in_part() {
             nothing += usize::from(!has_moved);
             let expected =
                 if has_moved { vec![of("MergePartitions", "partly")] } else { Vec::new() };
-            assert_eq!(told(&lines), expected, "{transaction}");
+            assert_eq!(operations(&lines), expected, "{transaction}");
         }
         rig.write(account(21)).await;
         rig.check(1..22).await;

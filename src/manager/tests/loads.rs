@@ -42,8 +42,8 @@ async fn a_large_partition_is_split_by_itself_without_any_load() {
     rig.server.shutdown().await;
 }
 
-/// Writes `0..count` in no order, four thousand a second, until `done`; tells after how long that
-/// was.
+/// Writes `0..count` in random order, four thousand a second, until `done`. Returns the time that
+/// this took.
 async fn load_until(rig: &Rig, count: u64, done: impl Fn(&Rig) -> bool) -> Duration {
     let clock = &rig.deps.env.clock;
     let began = clock.monotonic();
@@ -88,9 +88,9 @@ async fn hot_partition_is_split_by_itself_and_loses_nothing() {
     }
     assert!(rig.server.partitions() >= 4, "{} partitions", rig.server.partitions());
     rig.stop(manager).await;
-    let told = kept.changes();
+    let logged = kept.changes();
     let mut partitions = 1;
-    for line in &told {
+    for line in &logged {
         assert_eq!(line["of"], "partition_map");
         assert_eq!(line["principal"]["task"], "index balancer");
         assert!(line["detail"]["outcome"].is_null(), "{line}");
@@ -103,7 +103,7 @@ async fn hot_partition_is_split_by_itself_and_loses_nothing() {
         }
     }
     let there = rig.map().await.partitions().len() as u64;
-    assert_eq!(partitions, there, "each change has its line: {told:?}");
+    assert_eq!(partitions, there, "each change has its line: {logged:?}");
     for number in 1..=2_000u64 {
         assert!(rig.has(number * 7 % 2_003).await, "{number}");
     }

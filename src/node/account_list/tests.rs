@@ -20,7 +20,7 @@ use crate::index::engine::testing::{Fault, When, World};
 use crate::types::ContainerId;
 
 const KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAA=";
-/// An account that is nobody else's.
+/// An account that no other test uses.
 const OWN: &str = "aaaa";
 pub(in crate::node) const NAMES: [&str; 4] = ["aaaa", "iiii", "oooo", "zzzz"];
 

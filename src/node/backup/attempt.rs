@@ -1,4 +1,4 @@
-//! A running backup. What it protects from reclaim is held here and not by its task, which may wait
+//! A running backup. Its holds against reclaim are kept here and not by its task, which may wait
 //! for a directory that does not answer. The node can give the backup up, which releases
 //! everything. The task notices that before its next step and changes nothing any more.
 
@@ -21,7 +21,7 @@ pub(super) const GIVE_UP_AFTER: Duration = Duration::from_secs(600);
 #[derive(Debug)]
 pub struct GivenUp;
 
-/// What a running backup protects from reclaim.
+/// The holds of a running backup against reclaim.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     /// Content.
@@ -66,7 +66,7 @@ impl Attempt {
         self.keep(|_| ())
     }
 
-    /// Records a step, and changes what is protected.
+    /// Records a step, and changes the holds.
     pub(super) fn keep(&self, change: impl FnOnce(&mut Kept)) -> Result<(), GivenUp> {
         let now = self.clock.monotonic();
         let mut state = self.state();

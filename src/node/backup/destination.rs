@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::mark::Mark;
 
-/// A directory, and what it is to become.
+/// A directory, and its purpose.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Destination<'a> {
     pub(super) path: &'a Path,

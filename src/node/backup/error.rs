@@ -116,7 +116,7 @@ pub enum BackupError {
     NotWhole {
         /// The directory.
         path: PathBuf,
-        /// What it lacks.
+        /// The missing part.
         reason: String,
     },
     /// A file of the backup.

@@ -86,7 +86,7 @@ async fn make(
     Ok(summary)
 }
 
-/// A backup, and what is needed to read it.
+/// A backup, and the parts that read it.
 #[derive(Clone, Copy, Debug)]
 pub struct RestoreFrom<'a> {
     /// The directory of the backup.

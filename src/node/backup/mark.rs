@@ -8,7 +8,7 @@ use crate::node::error::NodeError;
 /// The file of a complete backup.
 pub(super) const SUMMARY: &str = "backup.json";
 
-/// What an incomplete directory is to become.
+/// The purpose of an incomplete directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     /// A backup.

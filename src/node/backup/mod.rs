@@ -2,8 +2,8 @@
 //! serve or be stopped. ADR 0024 says why the copy is consistent, `docs/backup.md` how to use it.
 //!
 //! 1. The directory is locked until the end.
-//! 2. `source.rs` lists what to copy. Of a node that serves, it is a consistent cut; what the cut
-//!    names is not freed. A store that cannot be copied is refused here, and the last backup stays
+//! 2. `source.rs` lists the content to copy. On a serving node this is a consistent cut, whose
+//!    bytes are not freed. A store that cannot be copied is refused here, and the last backup stays
 //!    valid.
 //! 3. `marks.rs` marks the directory as incomplete.
 //! 4. `copy.rs` copies logs and runs, and verifies each frame. Extents that an earlier backup

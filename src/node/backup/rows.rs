@@ -287,7 +287,7 @@ mod tests {
     use crate::node::testing::env;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn disk_that_fills_while_rows_are_written_is_told_as_full() {
+    async fn disk_that_fills_while_rows_are_written_is_reported_as_full() {
         for space in [Space::Written, Space::None] {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join(FILE_NAME);
@@ -296,8 +296,8 @@ mod tests {
             room.set(space);
             let row = |number: u32| (format!("row/{number}").into(), vec![0; 5_000].into());
             let refused = put(&copy, (0..200).map(row).collect()).await.unwrap_err();
-            let told = not_written(folder.path(), refused);
-            assert!(matches!(told, BackupError::Full(_)), "{space:?}: {told}");
+            let failure = not_written(folder.path(), refused);
+            assert!(matches!(failure, BackupError::Full(_)), "{space:?}: {failure}");
             drop(copy);
             env.tasks.shutdown().await;
         }

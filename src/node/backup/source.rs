@@ -1,4 +1,4 @@
-//! What a backup copies, and how that is protected from reclaim meanwhile.
+//! The content of a backup, and its protection from reclaim while it is copied.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -51,7 +51,7 @@ enum State {
     Backup,
 }
 
-/// What to copy.
+/// The content to copy.
 #[derive(Debug)]
 pub(super) struct Contents {
     /// The coordinator's rows, except those about disks.
@@ -107,7 +107,8 @@ impl Source {
         Ok(found.map(|found| String::from_utf8_lossy(&found.value).into_owned()))
     }
 
-    /// What to copy, as of one instant. All of it is protected until the attempt releases it.
+    /// The content to copy, as of one instant. All of it is protected until the attempt releases
+    /// it.
     pub(super) async fn contents(
         &self,
         env: &Env,

@@ -198,7 +198,7 @@ struct Begun {
 impl NodeBackups {
     /// Makes a backup. One whose task panics has failed too. A node that stops waits for it for at
     /// most [`RELEASE_WAIT`]: its directory may be on a mount that does not answer. While the node
-    /// serves, such a backup is given up, and what it protected is released.
+    /// serves, such a backup is given up, and its holds are released.
     async fn watched(self, begun: Begun) {
         let (stop, clock) = (self.env.tasks.stopping(), Arc::clone(&self.env.clock));
         let attempt = Attempt::new(Arc::clone(&clock));

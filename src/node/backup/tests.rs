@@ -239,8 +239,8 @@ async fn backup_of_a_stopped_store_is_restored_sound_and_served() {
     let env = env();
     let storage = Storage::open_for_backup(std::slice::from_ref(&at.data), &env).await.unwrap();
     let noted = Arc::clone(&steps);
-    let told = Arc::new(move |step| noted.lock().unwrap().push(step));
-    let summary = backup(&Source::stopped(&storage), &at.backup, &env, told).await.unwrap();
+    let progress = Arc::new(move |step| noted.lock().unwrap().push(step));
+    let summary = backup(&Source::stopped(&storage), &at.backup, &env, progress).await.unwrap();
     storage.capacity.shutdown().await;
     drop(storage);
     assert!(summary.copied_bytes > 2 * CONTENT as u64, "{summary:?}");

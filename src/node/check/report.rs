@@ -60,7 +60,7 @@ pub struct Report {
     pub disks: Vec<Disk>,
     /// The index.
     pub index: Index,
-    /// What damage affects.
+    /// The blobs and containers that damage affects.
     pub affected: Affected,
     /// The texts of the first 1,000 problems.
     pub problems: Vec<String>,

@@ -15,7 +15,7 @@ use super::users::UserConfig;
 /// own them in this way.
 const FORBIDDEN: u32 = 0o037;
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug, Default)]
 pub(super) struct AccountFile {
     pub(super) accounts: Vec<AccountConfig>,

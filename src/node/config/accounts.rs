@@ -24,7 +24,7 @@ pub enum AccountError {
     #[error("an account is written NAME:BASE64KEY or NAME:BASE64KEY:BASE64KEY; the key is missing")]
     Shape,
     /// The name breaks the rule.
-    #[error("`{0}` is no account name: 3 to 24 lower-case letters and digits")]
+    #[error("`{0}` is not an account name: 3 to 24 lower-case letters and digits")]
     Name(String),
     /// A key is refused.
     #[error("account {name}: {error}; `blockyard keygen` prints a good one")]

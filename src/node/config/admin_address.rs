@@ -26,7 +26,7 @@ pub enum AdminAddress {
 /// Not an address.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "`{0}` is no address: write 127.0.0.1:10080, localhost:10080, [::1]:10080, :10080 for all IPv4 \
+    "`{0}` is not an address: write 127.0.0.1:10080, localhost:10080, [::1]:10080, :10080 for all IPv4 \
      addresses of this machine, or unix:/path/of/a/socket"
 )]
 pub struct AdminAddressError(String);

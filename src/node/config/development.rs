@@ -10,7 +10,7 @@ pub enum DevelopmentAccount {
     /// On loopback addresses, under known host names.
     #[default]
     Loopback,
-    /// On every address of --blob-listen and under every host name: whoever reaches the port can
-    /// read, change and delete everything in the account.
+    /// On every address of --blob-listen and under every host name: everyone who reaches the port
+    /// can read, change and delete everything in the account.
     Anywhere,
 }

@@ -39,13 +39,13 @@ pub enum ConfigError {
         /// The address.
         listen: SocketAddr,
     },
-    /// The collector cannot be reached by what is given.
+    /// The collector cannot be reached at the given address.
     #[error(
-        "--otlp-endpoint is no URL of a collector: write http://HOST:4318 or https://HOST, without a \
+        "--otlp-endpoint is not the URL of a collector: write http://HOST:4318 or https://HOST, without a \
          user name and a query; OTEL_EXPORTER_OTLP_HEADERS has what it demands of senders"
     )]
     OtlpEndpoint,
-    /// A ratio of spans that nobody gets.
+    /// A ratio of spans without a collector.
     #[error("--otlp-sample without --otlp-endpoint: no spans are sent")]
     OtlpSample,
     /// An account is malformed.
@@ -107,7 +107,7 @@ pub enum ConfigError {
     /// Two disks have the same directory.
     #[error("data directory {0} is given twice; each disk needs its own")]
     DataTwice(PathBuf),
-    /// A data directory has an empty path, or there is none.
+    /// A data directory has an empty path, or none is given.
     #[error("a data directory has no name; give --data DIR")]
     DataEmpty,
     /// The master key file lies in a data directory: every backup of the data would hold the keys.
@@ -131,10 +131,10 @@ pub enum ConfigError {
     #[error("s3_listen and another listener are both {0}; give one of them another port")]
     SameS3Address(SocketAddr),
     /// The account of unsigned S3 requests has no valid name.
-    #[error("s3_account `{0}` is no account name: 3 to 24 lower-case letters and digits")]
+    #[error("s3_account `{0}` is not an account name: 3 to 24 lower-case letters and digits")]
     S3Account(String),
     /// The region is not one.
-    #[error("s3_region `{0}` is no region: 1 to 64 lower-case letters, digits and hyphens")]
+    #[error("s3_region `{0}` is not a region: 1 to 64 lower-case letters, digits and hyphens")]
     S3Region(String),
     /// A certificate without its key, or the reverse.
     #[error("tls_cert and tls_key go together: give both, or --tls auto")]

@@ -13,7 +13,7 @@ use super::settings::Settings;
 use super::users::UserConfig;
 use super::users::UserText;
 
-/// What was given.
+/// The given settings.
 #[derive(Debug, Default)]
 pub(super) struct GivenIdentities {
     /// `--account`.
@@ -75,7 +75,7 @@ impl Identities {
     }
 }
 
-/// Who can reach the accounts.
+/// The clients that can reach the accounts.
 #[derive(Clone, Copy)]
 struct Reach<'a> {
     /// The addresses of the listeners that serve them.

@@ -19,7 +19,7 @@ pub struct ListenAddress(pub SocketAddr);
 /// Not an address.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "`{0}` is no address: write 127.0.0.1:10000, localhost:10000, [::1]:10000, or :10000 for all \
+    "`{0}` is not an address: write 127.0.0.1:10000, localhost:10000, [::1]:10000, or :10000 for all \
      IPv4 addresses of this machine"
 )]
 pub struct ListenAddressError(String);

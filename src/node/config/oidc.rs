@@ -32,7 +32,9 @@ pub enum OidcError {
     )]
     Shape(String),
     /// An invalid account name.
-    #[error("account=`{0}` of --oidc is no account name: 3 to 24 lower-case letters and digits")]
+    #[error(
+        "account=`{0}` of --oidc is not an account name: 3 to 24 lower-case letters and digits"
+    )]
     Account(String),
     /// The issuer is missing.
     #[error("--oidc lacks issuer=; it is written issuer=URL;jwks=FILE or https URL")]
@@ -223,8 +225,8 @@ mod tests {
         let url = "https://a.example/keys";
         let expected = KeysAt::Url(url.parse().unwrap());
         assert_eq!(at(&format!("{issuer};jwks={url}")), expected);
-        let told = "https://a.example/t/.well-known/openid-configuration";
-        assert_eq!(at(issuer), KeysAt::Configuration(told.parse().unwrap()));
+        let address = "https://a.example/t/.well-known/openid-configuration";
+        assert_eq!(at(issuer), KeysAt::Configuration(address.parse().unwrap()));
         for (text, part) in [
             ("issuer=i;jwks=http://a.example/keys", "loopback"),
             ("issuer=i;jwks=file:///keys", "no https URL"),

@@ -19,7 +19,8 @@ impl OtlpConfig {
     /// Fills in defaults and checks; none without an endpoint.
     ///
     /// # Errors
-    /// [`ConfigError`] for what is no URL of http or https, and for a ratio without a collector.
+    /// [`ConfigError`] for a text that is not a URL of http or https, and for a ratio without a
+    /// collector.
     pub(super) fn new(
         endpoint: Option<String>,
         sample: Option<Ratio>,

@@ -60,7 +60,7 @@ pub struct Settings {
     /// first --account]
     #[arg(long, value_name = "NAME", env = "BLOCKYARD_S3_ACCOUNT")]
     pub s3_account: Option<String>,
-    /// Location of S3 buckets that are made without one; any region is taken in signatures
+    /// Region of S3 buckets that are created without one; any region is accepted in signatures
     /// [default: us-east-1]
     #[arg(long, value_name = "REGION", env = "BLOCKYARD_S3_REGION")]
     pub s3_region: Option<String>,
@@ -113,12 +113,12 @@ pub struct Settings {
     #[arg(long, value_name = "FILE", env = "BLOCKYARD_ACCOUNT_FILE")]
     pub account_file: Option<PathBuf>,
     /// Where accounts with the well-known development key are served: on loopback addresses, or
-    /// anywhere, which gives whoever reaches the port full access to them [default: loopback]
+    /// anywhere, which gives everyone who reaches the port full access to them [default: loopback]
     #[arg(long, value_name = "WHERE", env = "BLOCKYARD_DEVELOPMENT_ACCOUNT")]
     pub development_account: Option<DevelopmentAccount>,
     /// Takes bearer tokens in accounts for development (those with the well-known development key
-    /// or of AZURITE_ACCOUNTS) without a look at their signature: audience and time must be right.
-    /// Whoever reaches the port can make such a token, and is an owner there [default: off]
+    /// or of AZURITE_ACCOUNTS) without verifying their signature: audience and time must be right.
+    /// Anyone who reaches the port can make such a token, and is an owner there [default: off]
     #[arg(long, env = "BLOCKYARD_DEVELOPMENT_TOKENS")]
     pub development_tokens: Option<Switch>,
     /// Accounts for development, of the variable `AZURITE_ACCOUNTS`.
@@ -255,7 +255,7 @@ pub struct Settings {
     /// archived bytes can be read as fast as others [default: 1]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_REHYDRATION_SECONDS")]
     pub rehydration_seconds: Option<u32>,
-    /// Seconds of a day of retention: what is deleted softly can be restored for some days. Only
+    /// Seconds of a day of retention, the period for which soft-deleted data can be restored. Only
     /// tests need another length [default: 86400]
     #[arg(long, value_name = "SECONDS", env = "BLOCKYARD_RETENTION_DAY")]
     pub retention_day: Option<u32>,
@@ -284,8 +284,8 @@ pub struct Settings {
     /// <http://127.0.0.1:4318>; /v1/traces is added [default: none are sent]
     #[arg(long, value_name = "URL", env = "BLOCKYARD_OTLP_ENDPOINT")]
     pub otlp_endpoint: Option<String>,
-    /// The part of requests that have a span, from 0 to 1. A request with a traceparent has one if
-    /// that says so [default: 1]
+    /// The part of requests that have a span, from 0 to 1. For a request with a traceparent, its
+    /// flag decides [default: 1]
     #[arg(long, value_name = "RATIO", env = "BLOCKYARD_OTLP_SAMPLE")]
     pub otlp_sample: Option<Ratio>,
     /// Which log lines are written, such as `info` or `warn,blockyard::index=debug` [default: info]

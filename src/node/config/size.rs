@@ -19,7 +19,7 @@ pub struct Size(u64);
 
 /// Not a size.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{0}` is no size: write 64MiB, 64M, 64MB (units of 1000) or a number of bytes")]
+#[error("`{0}` is not a size: write 64MiB, 64M, 64MB (units of 1000) or a number of bytes")]
 pub struct SizeError(String);
 
 /// A size in the configuration file.

@@ -1,4 +1,4 @@
-//! What is configured of https.
+//! The configuration of https.
 
 use std::path::PathBuf;
 
@@ -34,7 +34,7 @@ pub(super) struct GivenFiles {
 }
 
 impl TlsSource {
-    /// Checks what is given.
+    /// Checks the given values.
     ///
     /// # Errors
     /// [`ConfigError`] for a certificate without its key, and for files in addition to `auto`.

@@ -1,4 +1,4 @@
-//! Ports of services that Blockyard does not serve. Who waits for them finds them open.
+//! Ports of services that Blockyard does not serve. They are open for programs that wait for them.
 
 use std::net::SocketAddr;
 

@@ -29,14 +29,14 @@ pub enum UserError {
     )]
     Shape,
     /// The account's name breaks the rule.
-    #[error("`{0}` is no account name: 3 to 24 lower-case letters and digits")]
+    #[error("`{0}` is not an account name: 3 to 24 lower-case letters and digits")]
     Account(String),
     /// The user's name breaks the rule.
-    #[error("`{0}` is no user name: 1 to 64 letters, digits and +=,.@_-")]
+    #[error("`{0}` is not a user name: 1 to 64 letters, digits and +=,.@_-")]
     Name(String),
     /// An id breaks the rule.
     #[error(
-        "user {0}: an access key id has 3 to 128 letters, digits and ._- and is no account name"
+        "user {0}: an access key id has 3 to 128 letters, digits and ._- and is not an account name"
     )]
     AccessKeyId(String),
     /// A secret breaks the rule.

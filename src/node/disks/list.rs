@@ -34,11 +34,11 @@ pub struct DiskRecord {
     /// Its number, as its `format` file has it. Unknown in values of version 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<usize>,
-    /// What it is used for.
+    /// Its use.
     pub state: State,
 }
 
-/// What a disk of the store is used for.
+/// The use of a disk of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -46,7 +46,7 @@ pub enum State {
     InUse,
     /// Nothing new. It is being emptied, or is empty.
     Draining,
-    /// Nothing: it is no longer a disk of the store. Its number is not used again.
+    /// No use: it is no longer a disk of the store. Its number is not used again.
     Removed,
 }
 
@@ -195,7 +195,7 @@ pub(crate) async fn remember(
     write(coordinator, now).await
 }
 
-/// Changes what a disk is used for. Durable when it returns.
+/// Changes the use of a disk. Durable when it returns.
 ///
 /// # Errors
 /// [`NodeError::CoordinatorFailed`].

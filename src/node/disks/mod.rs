@@ -1,9 +1,9 @@
 //! The disks of a node.
 //!
 //! `list.rs`: the list of a store's disks, which the coordinator keeps. A start reports a missing
-//! disk and adds no disk without being asked. `directories.rs`: checks that directories belong to
-//! one stopped store, before anything is changed. `store.rs` shows, drains and removes the disks of
-//! a running node.
+//! disk, and adds a disk only on request. `directories.rs`: checks that directories belong to one
+//! stopped store, before anything is changed. `store.rs` shows, drains and removes the disks of a
+//! running node.
 
 pub mod directories;
 mod error;

@@ -142,7 +142,7 @@ impl NodeDisks {
     async fn drain_until_empty(self, disk: usize, path: String) {
         let stop = self.env.tasks.stopping();
         loop {
-            // Writers that just chose this disk for an extent have created it by then.
+            // After this, writers that had just chosen this disk for an extent have created it.
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,

@@ -1,5 +1,5 @@
-//! Erases plain secrets that older releases left in files. The rows are sealed by then; here logs,
-//! runs and journals with the older values are rewritten.
+//! Erases plain secrets that older releases left in files. The rows are already sealed; logs, runs
+//! and journals with the older values are rewritten here.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use super::reseal::reseal;
 const AGAIN: Duration = Duration::from_secs(10);
 const AGAIN_MAX: Duration = Duration::from_secs(600);
 
-/// What is rewritten.
+/// The parts of the store that are rewritten.
 #[derive(Clone, Debug)]
 pub struct Erase {
     /// Logs and runs.

@@ -89,7 +89,7 @@ pub enum MasterKeyError {
         /// Why.
         error: io::Error,
     },
-    /// A newer program wrote what the store remembers.
+    /// A newer program wrote the remembered key ring of the store.
     #[error("what the store remembers of its key ring cannot be read: {0}")]
     Remembered(String),
     /// The coordinator failed.
@@ -97,7 +97,7 @@ pub enum MasterKeyError {
     Coordinator(#[from] coordinator::Error),
 }
 
-/// What a store remembers of its key ring.
+/// The facts about its key ring that a store remembers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Remembered {
     version: u32,

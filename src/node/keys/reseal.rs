@@ -161,8 +161,8 @@ async fn changed(
     }
 }
 
-/// The replacement of a secret; `None` if it stays as it is. What a damaged secret protects is
-/// lost.
+/// The replacement of a secret; `None` if it stays as it is. Anything that a damaged secret
+/// protects is lost.
 fn anew(
     context: &SecretContext,
     secret: &Secret,

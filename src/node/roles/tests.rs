@@ -230,8 +230,8 @@ async fn full_first_disk_is_507_with_what_to_do_and_writes_go_on_once_there_is_r
     let (status, text) = node.split("photos").await;
     assert_eq!(status, 507, "{text}");
     assert!(text.contains("InsufficientStorage"), "{text}");
-    for told in ["first disk", FILE_NAME, "bytes are free", "free some space"] {
-        assert!(text.contains(told), "{told}: {text}");
+    for expected in ["first disk", FILE_NAME, "bytes are free", "free some space"] {
+        assert!(text.contains(expected), "{expected}: {text}");
     }
     let (status, body) = node.ask("GET", "photos/before", "").await;
     assert_eq!((status, body == large), (200, true), "reads go on");

@@ -81,7 +81,7 @@ mod tests {
     use crate::telemetry::CapturedLog;
 
     #[test]
-    fn data_directory_that_was_wide_is_told_and_what_another_user_owns_is_warned_about() {
+    fn data_directory_that_was_wide_is_logged_and_foreign_ownership_is_warned_about() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("data");
         let log = CapturedLog::default();
@@ -110,9 +110,9 @@ mod tests {
             open();
             narrow(&root);
             let first = format!("first={}", path.display());
-            let told =
+            let warning =
                 ["WARN", "other users may read", "files=1", &first, "give them to this user"];
-            assert_eq!(log.lines_with(&told), 1, "{}", log.text());
+            assert_eq!(log.lines_with(&warning), 1, "{}", log.text());
         }
     }
 }

@@ -27,7 +27,7 @@ use super::start::CoordinatorPlace;
 use super::start::Start;
 
 impl Storage {
-    /// Opens and recovers all data directories, creating what is missing in new ones.
+    /// Opens and recovers all data directories, and creates missing files in new ones.
     ///
     /// # Errors
     /// [`NodeError`]; nothing was lost.
@@ -81,8 +81,8 @@ impl Storage {
         open_for(Use::Check, Start { given, disks, env, config, metrics }).await
     }
 
-    /// As [`Self::open_for_check`], to copy the store of a stopped node. The catalogs say what was
-    /// freed.
+    /// As [`Self::open_for_check`], to copy the store of a stopped node. The catalogs have the
+    /// freed ranges.
     ///
     /// # Errors
     /// [`NodeError`].
@@ -144,7 +144,7 @@ pub async fn coordinator_copy(
     open_coordinator(&file, env, Use::Check).await
 }
 
-/// What a store is opened for.
+/// The purpose for which a store is opened.
 #[derive(Clone, Copy, Debug)]
 enum Use {
     Serve,

@@ -50,7 +50,7 @@ const CA_LIFE: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// How long a server certificate is valid. Apple's clients accept no longer ones.
 const SERVER_LIFE: Duration = Duration::from_secs(820 * 86_400);
 
-/// A certificate, and where a client finds what it needs to trust it.
+/// A certificate, and the file that a client needs to trust it.
 #[derive(Debug)]
 pub struct Certificate {
     /// For handshakes.

@@ -63,9 +63,9 @@ pub enum PfxError {
          password with --pwd, or export it again with `openssl pkcs12 -export`"
     )]
     Password,
-    /// It is no PFX file.
+    /// It is not a PFX file.
     #[error(
-        "it is no PFX file, or is damaged: give one with --cert and --pwd, or PEM files with --cert and --key"
+        "it is not a PFX file, or is damaged: give one with --cert and --pwd, or PEM files with --cert and --key"
     )]
     Damaged,
     /// It is encrypted or protected in a way that is not known.

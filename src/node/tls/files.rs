@@ -237,7 +237,7 @@ mod tests {
         assert!(matches!(files.poll(), Found::Nothing));
         put(&cert, &second.0);
         assert!(matches!(files.poll(), Found::Useless(_)), "the key is still the old one");
-        assert!(matches!(files.poll(), Found::Nothing), "told once");
+        assert!(matches!(files.poll(), Found::Nothing), "reported once");
         put(&key, &second.1);
         assert!(matches!(files.poll(), Found::Pair(_)));
         std::fs::remove_file(&key).unwrap();

@@ -1,5 +1,5 @@
 //! The certificate of the listeners: `certificate.rs` makes it, or reads it from files; `files.rs`
-//! reads these again when they are replaced; `pfx.rs` reads the one file of `blockyard azurite`.
+//! reads these again when they are replaced; `pfx.rs` reads the PFX file of `blockyard azurite`.
 
 mod certificate;
 mod error;

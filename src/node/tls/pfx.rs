@@ -204,9 +204,9 @@ pub(super) mod tests {
         for (bytes, password, expected) in [
             (&good[..], "another", "give its password with --pwd"),
             (&without_key[..], "secret", "it has no private key"),
-            (cut, "secret", "it is no PFX file, or is damaged"),
-            (&[][..], "secret", "it is no PFX file"),
-            (&[good.as_slice(), &[0; BYTES_MAX]].concat(), "secret", "it is no PFX file"),
+            (cut, "secret", "it is not a PFX file, or is damaged"),
+            (&[][..], "secret", "it is not a PFX file"),
+            (&[good.as_slice(), &[0; BYTES_MAX]].concat(), "secret", "it is not a PFX file"),
             (b"-----BEGIN CERTIFICATE-----", "secret", "PEM files with --cert and --key"),
         ] {
             let error = opened(bytes, password).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Who may do what in a container: public access, stored access policies.
+//! Access to a container: public access, stored access policies.
 //!
 //! Source: "Set Container ACL", "Get Container ACL", "Define a stored access policy".
 

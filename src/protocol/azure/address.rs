@@ -38,7 +38,7 @@ impl Addressing {
     }
 }
 
-/// What the URL spells, before names are checked.
+/// The parts of a URL, before names are checked.
 struct Split<'a> {
     account: &'a str,
     endpoint: String,
@@ -51,9 +51,9 @@ const SECONDARY: &str = "-secondary";
 
 /// Reads method, URL and `Host` header. The URL's own authority, if it has one, wins over `Host`.
 ///
-/// Names are percent-decoded once, after container and blob were told apart: `%2F` is a slash of
-/// the name, `+` is a plus, trailing dots and slashes belong to the name. A backslash of a blob's
-/// name is a slash, as in recorded answers of the service (2021-12-02).
+/// Names are percent-decoded once, after the path is split into container and blob: `%2F` is a
+/// slash of the name, `+` is a plus, trailing dots and slashes belong to the name. A backslash of
+/// a blob's name is a slash, as in recorded answers of the service (2021-12-02).
 ///
 /// # Errors
 /// `UnsupportedHttpVerb`, `InvalidHttpVerb`; `NotImplemented` for a host of Data Lake; `InvalidUri`

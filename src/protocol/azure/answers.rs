@@ -1,4 +1,4 @@
-//! What a client reads from answers of the service: lists, tags, refusals.
+//! Parses answers of the service for clients: lists, tags, refusals.
 //!
 //! Sources: "List Containers", "List Blobs", "Get Block List", "Get Blob Tags", "Status and error
 //! codes".
@@ -58,7 +58,7 @@ pub struct ListedBlob {
 pub enum Listed {
     /// A blob.
     Blob(ListedBlob),
-    /// What names begin with up to the delimiter.
+    /// The common prefix of names, up to the delimiter.
     Folder(String),
 }
 
@@ -73,17 +73,17 @@ pub struct StagedBlock {
 
 /// A refusal of the service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct ErrorText {
     /// Its code.
     pub code: String,
-    /// What it says to people, the first line of it.
+    /// The first line of its message.
     pub message: String,
 }
 
 /// Reads the answer of List Containers.
 ///
 /// # Errors
-/// It is no such list.
+/// It is not such a list.
 pub fn containers(body: &[u8]) -> Result<Page<ListedContainer>, Refusal> {
     let root = xml::parse_long(body, "EnumerationResults", ELEMENTS_MAX)?;
     let list = root.child("Containers").ok_or_else(|| xml::missing("Containers"))?;
@@ -99,7 +99,7 @@ pub fn containers(body: &[u8]) -> Result<Page<ListedContainer>, Refusal> {
 /// Reads the answer of List Blobs.
 ///
 /// # Errors
-/// It is no such list.
+/// It is not such a list.
 pub fn blobs(body: &[u8]) -> Result<Page<Listed>, Refusal> {
     let root = xml::parse_long(body, "EnumerationResults", ELEMENTS_MAX)?;
     let list = root.child("Blobs").ok_or_else(|| xml::missing("Blobs"))?;
@@ -152,7 +152,7 @@ pub fn time(text: &str) -> Option<Timestamp> {
 /// Reads the staged blocks in the answer of Get Block List.
 ///
 /// # Errors
-/// It is no such list.
+/// It is not such a list.
 pub fn staged_blocks(body: &[u8]) -> Result<Vec<StagedBlock>, Refusal> {
     let root = xml::parse_long(body, "BlockList", ELEMENTS_MAX)?;
     let Some(list) = root.child("UncommittedBlocks") else { return Ok(Vec::new()) };
@@ -168,7 +168,7 @@ pub fn staged_blocks(body: &[u8]) -> Result<Vec<StagedBlock>, Refusal> {
 /// Reads the answer of Get Blob Tags.
 ///
 /// # Errors
-/// It is no set of tags.
+/// It is not a set of tags.
 pub fn tags(body: &[u8]) -> Result<Vec<(String, String)>, Refusal> {
     let root = xml::parse_long(body, "Tags", ELEMENTS_MAX)?;
     let Some(set) = root.child("TagSet") else { return Ok(Vec::new()) };
@@ -192,11 +192,11 @@ pub fn block_list(ids: &[String]) -> String {
 
 /// Reads a refusal; `None` if the body has none.
 #[must_use]
-pub fn refusal(body: &[u8]) -> Option<Told> {
+pub fn refusal(body: &[u8]) -> Option<ErrorText> {
     let root = xml::parse_long(body, "Error", ELEMENTS_MAX).ok()?;
     let text = |name: &str| root.child_text(name).unwrap_or_default();
     let message = text("Message").lines().next().unwrap_or_default();
-    Some(Told { code: text("Code").to_owned(), message: message.to_owned() })
+    Some(ErrorText { code: text("Code").to_owned(), message: message.to_owned() })
 }
 
 #[cfg(test)]
@@ -249,9 +249,10 @@ mod tests {
             </Containers><NextMarker/></EnumerationResults>";
         let page = containers(list.as_bytes()).unwrap();
         assert_eq!((page.items[0].name.as_str(), page.next), ("c", None));
-        let told = refusal(b"<Error><Code>ServerBusy</Code><Message>Wait.\nId</Message></Error>");
-        let told = told.unwrap();
-        assert_eq!((told.code.as_str(), told.message.as_str()), ("ServerBusy", "Wait."));
+        let refused =
+            refusal(b"<Error><Code>ServerBusy</Code><Message>Wait.\nId</Message></Error>");
+        let refused = refused.unwrap();
+        assert_eq!((refused.code.as_str(), refused.message.as_str()), ("ServerBusy", "Wait."));
         assert_eq!(refusal(b"<html>"), None);
     }
 

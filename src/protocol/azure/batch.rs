@@ -50,8 +50,8 @@ pub(super) fn boundary(all: &HeaderMap) -> Result<String, Refusal> {
 /// Reads the body of a batch.
 ///
 /// # Errors
-/// `InvalidInput` when it is no multipart body of heads, or of none; `ExceedsMaxBatchRequestCount`
-/// above 256 of them.
+/// `InvalidInput` when it is not a multipart body of heads, or of none;
+/// `ExceedsMaxBatchRequestCount` above 256 of them.
 pub(super) fn read_batch(body: &[u8], boundary: &str) -> Result<Vec<BatchPart>, Refusal> {
     let text = std::str::from_utf8(body).map_err(|_| broken("it is not UTF-8"))?;
     let open = format!("--{boundary}");
@@ -138,35 +138,41 @@ pub fn write_batch(answers: &[(Option<String>, Response<Bytes>)], boundary: &str
     for (id, response) in answers {
         let id = id.as_ref().map(|id| format!("Content-ID: {id}\r\n")).unwrap_or_default();
         let reason = response.status().canonical_reason().unwrap_or_default();
-        write_part(&mut out, (boundary, &id), reason, response);
+        write_part(&mut out, boundary, &PartAnswer { id: &id, reason, response });
     }
     out.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
     out.into()
 }
 
 /// Writes the answer to a batch of which no part can be carried out: `response`, which `refusal`
-/// was rendered to, as the only part. Its status has the message of the refusal for words. Source:
+/// was rendered to, as the only part. The message of the refusal is its reason phrase. Source:
 /// recorded answers of the service (2024-08-04).
 #[must_use]
 pub fn write_refused_batch(refusal: &Refusal, response: &Response<Bytes>, boundary: &str) -> Bytes {
     let mut out = Vec::with_capacity(1_024);
-    write_part(&mut out, (boundary, ""), errors::message(refusal), response);
+    let reason = errors::message(refusal);
+    write_part(&mut out, boundary, &PartAnswer { id: "", reason, response });
     out.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
     out.into()
 }
 
-/// Writes one answer. `id` is the line of its id, if it has one. An answer without a body ends with
-/// the empty line after its headers: clients take what follows that line for a body, and a body for
-/// a failure. Source: recorded answers of the service (2020-10-02).
-fn write_part(
-    out: &mut Vec<u8>,
-    (boundary, id): (&str, &str),
-    words: &str,
-    response: &Response<Bytes>,
-) {
+/// The answer to one part of a batch.
+struct PartAnswer<'a> {
+    /// The line of its `Content-ID`, or empty.
+    id: &'a str,
+    /// The words after the status code.
+    reason: &'a str,
+    response: &'a Response<Bytes>,
+}
+
+/// Writes one answer. An answer without a body ends with the empty line after its headers: clients
+/// take what follows that line for a body, and a body for a failure. Source: recorded answers of
+/// the service (2020-10-02).
+fn write_part(out: &mut Vec<u8>, boundary: &str, part: &PartAnswer<'_>) {
+    let PartAnswer { id, reason, response } = *part;
     let status = response.status().as_u16();
     let head = format!(
-        "--{boundary}\r\nContent-Type: application/http\r\n{id}\r\nHTTP/1.1 {status} {words}\r\n"
+        "--{boundary}\r\nContent-Type: application/http\r\n{id}\r\nHTTP/1.1 {status} {reason}\r\n"
     );
     out.extend_from_slice(head.as_bytes());
     for (name, value) in response.headers() {

@@ -1,4 +1,4 @@
-//! What every answer echoes.
+//! The request headers that every answer echoes.
 
 use std::fmt;
 
@@ -23,8 +23,8 @@ pub struct ServiceVersion {
 }
 
 impl ServiceVersion {
-    /// What a request without `x-ms-version` is served at: the newest, so that plain clients meet
-    /// no old limit.
+    /// The version of a request without `x-ms-version`: the newest, so that plain clients meet no
+    /// old limits.
     pub const DEFAULT: Self = Self::new(2026, 10, 6);
 
     /// A version by its parts.
@@ -63,7 +63,7 @@ const CLIENT_REQUEST_ID_BYTES_MAX: usize = 1024;
 /// The parts of a head that no operation owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// `x-ms-version`, else what the URL says.
+    /// `x-ms-version`, else the version in the URL.
     pub version: ServiceVersion,
     /// `x-ms-client-request-id`, at most 1 KiB.
     pub client_request_id: Option<HeaderValue>,
@@ -90,7 +90,7 @@ impl Context {
         Ok(Self { version, client_request_id })
     }
 
-    /// What can be echoed of a head that may be malformed.
+    /// Reads the echoed headers from a head that may be malformed.
     pub(super) fn lenient(head: &Parts) -> Self {
         let version = head.headers.get(&names::VERSION).and_then(|v| v.to_str().ok());
         Self {
@@ -104,7 +104,7 @@ impl Context {
 }
 
 /// The version a URL asks for: `api-version`, else that of its shared access signature. A
-/// signature's own version that cannot be read is left to whoever verifies it.
+/// signature's own version that cannot be read is left to the verification.
 fn from_query(head: &Parts) -> Result<Option<ServiceVersion>, Refusal> {
     let value = |wanted: &str| {
         let mut pairs = head.uri.query().unwrap_or("").split('&').filter_map(|p| p.split_once('='));

@@ -242,7 +242,7 @@ fn url(text: &str) -> Result<Uri, Refusal> {
     let known = matches!(url.scheme_str(), Some("http" | "https"));
     // A name and a password before the host would be sent nowhere.
     let plain = url.authority().is_some_and(|authority| {
-        // A port too large for one is no port to this reader.
+        // `port_u16` is `None` for a number that is too large for a port.
         let after = authority.as_str().rsplit_once(':').map_or("", |(_, after)| after);
         let numbered = !after.is_empty() && after.bytes().all(|byte| byte.is_ascii_digit());
         let port = !numbered || authority.port_u16().is_some();
@@ -348,7 +348,7 @@ pub(super) fn no_body(all: &HeaderMap) -> Result<(), Refusal> {
 }
 
 /// Properties and metadata of a blob, or of any file, by the headers of an answer that brings it.
-/// What cannot be read is left out: it was not the client who sent it.
+/// Malformed headers are left out: the client did not send them.
 #[must_use]
 pub fn read_blob_headers(all: &HeaderMap) -> (BlobProperties, Metadata) {
     let text = |name: &str| headers::text(all, name).ok().flatten().map(str::to_owned);

@@ -11,7 +11,7 @@ pub(super) fn version_of(since: Timestamp) -> String {
     format!("{:016X}", since.ticks().saturating_sub(TICKS_TO_1601))
 }
 
-/// The time of the deletion; `None` if the text is no version.
+/// The time of the deletion; `None` if the text is not a version.
 pub(super) fn time_of(version: &str) -> Option<Timestamp> {
     let digits = version.len() == 16 && version.bytes().all(|byte| byte.is_ascii_hexdigit());
     let ticks = digits.then(|| u64::from_str_radix(version, 16).ok())??;

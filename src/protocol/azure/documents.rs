@@ -18,8 +18,8 @@ use crate::protocol::model::operation::Decode;
 use crate::protocol::model::operation::Document;
 
 /// Bytes that the document of an operation may have, and what reads it; `None` for an operation
-/// without one. An operation must not be carried out before its document was read: without it, it
-/// would erase what the document replaces.
+/// without one. An operation must not be carried out before its document was read: without it, the
+/// operation would erase the values that the document replaces.
 pub(super) fn document_of(operation: &Operation) -> Option<(u64, Decode)> {
     if let Operation::Content(ContentOperation::PutBlockList { .. }) = operation {
         Some((xml::BLOCK_LIST_BYTES_MAX, block_list))

@@ -1,4 +1,4 @@
-//! What an answer repeats of its request.
+//! The parts of a request that its answer repeats.
 
 use http::HeaderValue;
 use http::request::Parts;
@@ -14,7 +14,7 @@ use crate::protocol::model::operation::ListBlobs;
 use crate::protocol::model::operation::ListContainers;
 use crate::types::Timestamp;
 
-/// What an answer repeats of its request.
+/// The parts of a request that its answer repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestEcho {
     pub(super) version: ServiceVersion,
@@ -47,8 +47,8 @@ impl RequestEcho {
         &self.request_id
     }
 
-    /// Takes what it can from a head, well-formed or not: errors about the head itself need an echo
-    /// too. `request_id` is a fresh GUID, `time` the time of the answer.
+    /// Reads as much as possible from a head, well-formed or not: errors about the head itself need
+    /// an echo too. `request_id` is a fresh GUID, `time` the time of the answer.
     #[must_use]
     pub fn new(head: &Parts, request_id: String, time: Timestamp) -> Self {
         let Context { version, client_request_id } = Context::lenient(head);

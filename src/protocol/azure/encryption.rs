@@ -46,7 +46,7 @@ struct KeyNames {
     algorithm: &'static HeaderName,
 }
 
-/// The key of what the request is about.
+/// The key of the resource that the request names.
 static OF_BLOB: KeyNames = KeyNames {
     key: &names::ENCRYPTION_KEY,
     sha256: &names::ENCRYPTION_KEY_SHA256,
@@ -138,7 +138,7 @@ pub(super) fn of_read(key: &CustomerKey) -> Result<[(HeaderName, HeaderValue); 3
     ])
 }
 
-/// Adds the headers to what must hold.
+/// Adds the headers to the precondition.
 pub(super) fn with(all: &HeaderMap, precondition: Precondition) -> Result<Precondition, Refusal> {
     Ok(Precondition { encryption: read(all)?, ..precondition })
 }

@@ -1,5 +1,5 @@
-//! Error codes of Blob REST ("Status and error codes", "Blob service error codes"): what each
-//! refusal is called here, its status and its text.
+//! Error codes of Blob REST ("Status and error codes", "Blob service error codes"): the code,
+//! status and text of each refusal.
 
 use crate::protocol::model::Detail;
 use crate::protocol::model::Hint;
@@ -224,7 +224,7 @@ const fn words(hint: Hint) -> (&'static str, Option<&'static str>) {
 pub fn message(refusal: &Refusal) -> &str {
     let hint = refusal.hint.map(|hint| words(hint).0);
     match refusal.hint {
-        // What the source said is a detail.
+        // The answer of the source is a detail.
         Some(Hint::SourceOfPart) => words(Hint::SourceOfPart).0,
         Some(
             Hint::OtherScope | Hint::SourceTooLongToWait | Hint::LongForMd5 | Hint::LongForCrc64,

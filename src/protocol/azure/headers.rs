@@ -22,7 +22,7 @@ use crate::types::MetadataError;
 
 pub(super) use crate::protocol::wire::headers::{flag, guid, invalid, md5, number, text};
 
-/// What headers of metadata begin with.
+/// The prefix of headers with metadata.
 pub const METADATA_PREFIX: &str = "x-ms-meta-";
 
 /// `x-ms-lease-id`, a GUID.

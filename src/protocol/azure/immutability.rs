@@ -21,7 +21,7 @@ use crate::types::Retention;
 use crate::types::RetentionMode;
 use crate::types::Timestamp;
 
-/// What headers of a policy begin with. There are two of them.
+/// The prefix of the two headers of a policy.
 pub(super) const POLICY: &str = "x-ms-immutability-policy-";
 const UNTIL: &str = "x-ms-immutability-policy-until-date";
 const MODE: &str = "x-ms-immutability-policy-mode";
@@ -38,8 +38,8 @@ pub(super) fn is_served(name: &str, method: &Method, comp: Option<&str>) -> bool
     method == Method::PUT && comp.is_none_or(|comp| comp == "blocklist" || comp == own)
 }
 
-/// The text of a header. An empty one is refused: to take it for none would leave unprotected what
-/// the client wants to protect.
+/// The text of a header. An empty one is refused: if it were ignored, the blob would not be
+/// protected.
 fn text<'a>(all: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, Refusal> {
     match headers::text(all, name)? {
         None if all.contains_key(name) => Err(headers::invalid(name, "")),
@@ -47,7 +47,7 @@ fn text<'a>(all: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, R
     }
 }
 
-/// `precondition` with what a write says of the protection of the version that it makes.
+/// `precondition` with the protection that a write requests for the version that it makes.
 ///
 /// # Errors
 /// `InvalidHeaderValue`, `MissingRequiredHeader`.
@@ -56,7 +56,8 @@ pub(super) fn with(all: &HeaderMap, precondition: Precondition) -> Result<Precon
     Ok(Precondition { lock: LockClaim { retention, legal_hold, bypass: false }, ..precondition })
 }
 
-/// Set Blob Immutability Policy. Who may set a policy may shorten one that is not locked.
+/// Set Blob Immutability Policy. Permission to set a policy includes permission to shorten one that
+/// is not locked.
 ///
 /// # Errors
 /// `MissingRequiredHeader`, `InvalidHeaderValue`; those of the conditions.

@@ -18,7 +18,7 @@ const DURATION: std::ops::RangeInclusive<u64> = 15..=60;
 /// Seconds a lease goes on after it was broken.
 const BREAK_PERIOD: std::ops::RangeInclusive<u64> = 0..=60;
 
-/// What the request asks for.
+/// The action that the request names.
 pub(super) fn action(all: &HeaderMap) -> Result<LeaseAction, Refusal> {
     const NAME: &str = "x-ms-lease-action";
     let action = required(headers::text(all, NAME)?, NAME)?;

@@ -285,12 +285,12 @@ fn blob(out: &mut String, facts: &BlobFacts, dates: &mut Dates, asked: &ListBlob
     out.push_str("</Properties>");
 }
 
-/// Whether only who brings the key may see what it protects.
+/// Whether only a request with the key may see the values that it protects.
 pub(super) fn is_by_customer(facts: &BlobFacts) -> bool {
     facts.encryption.as_ref().is_some_and(Encryption::is_by_customer)
 }
 
-/// What protects a blob, as far as the request asks for it.
+/// Writes the protection of a blob, as far as the request asks for it.
 fn protection(out: &mut String, facts: &BlobFacts, asked: &ListBlobs) {
     if let Some(retention) = facts.retention.filter(|_| asked.retention) {
         escape::plain(out, "ImmutabilityPolicyUntilDate", retention.until);
@@ -429,7 +429,7 @@ fn end(out: &mut String, next_marker: Option<&str>) {
     out.push_str("</EnumerationResults>");
 }
 
-/// What the client sent may hold what XML cannot.
+/// Text of a client may contain characters that XML cannot.
 fn optional(out: &mut String, tag: &str, value: Option<&str>) {
     if let Some(value) = value {
         escape::name(out, tag, value);

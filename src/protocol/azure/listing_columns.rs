@@ -46,7 +46,7 @@ use crate::types::Revision;
 use crate::types::Timestamp;
 use crate::types::VersionId;
 
-/// An entry, and what the request asks to see of it.
+/// An entry, and the fields that the request asks for.
 #[derive(Clone, Copy)]
 struct Row<'a> {
     item: &'a BlobItem,
@@ -58,7 +58,7 @@ type Number = fn(Row<'_>) -> Option<u64>;
 type Flag = fn(Row<'_>) -> Option<bool>;
 type Time = fn(Row<'_>) -> Option<Timestamp>;
 
-/// What the values of a column are, and where they come from.
+/// The type of a column's values, and their source.
 enum Column {
     Text(Text),
     Number(Number),

@@ -17,7 +17,8 @@ use crate::types::ContainerName;
 /// Entries of one page at most.
 const MAX_RESULTS: u32 = 5_000;
 
-/// `include` values of List Blobs that have nothing to show here: what they list cannot exist yet.
+/// `include` values of List Blobs that have nothing to show here, because such entries cannot exist
+/// yet.
 const BLOBS_INCLUDE_EMPTY: &[&str] = &["permissions"];
 
 pub(super) fn containers(query: &Query) -> Result<ListContainers, Refusal> {

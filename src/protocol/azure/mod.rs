@@ -14,8 +14,8 @@
 //!    `tags.rs` tags, `batch.rs` batches and their answers; `xml.rs` reads the body of Put Block
 //!    List.
 //! 5. `render.rs`, `listing.rs`, `words.rs` write heads and XML bodies, `listing_columns.rs` pages
-//!    of blobs in columns; `echo.rs` is
-//!    what they repeat of the request; `errors.rs` is the table of codes, statuses and texts.
+//!    of blobs in columns; `echo.rs` has the parts of the request that they repeat; `errors.rs` is
+//!    the table of codes, statuses and texts.
 //! 6. `answers.rs` reads the answers of the service, for commands that are its client.
 //! 7. `query.rs` reads the body of Query Blob Contents, `query_records.rs` writes its answer.
 //! 8. `structured.rs` decodes and encodes bodies that carry their checksums.

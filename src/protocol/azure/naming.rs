@@ -1,6 +1,6 @@
-//! Azure's rules of names, which are narrower than what the store holds: they are checked where a
-//! request makes a name. A container or blob that another dialect made is read, changed and deleted
-//! whatever its name.
+//! Azure's rules of names, which are narrower than those of the store. They are checked only when a
+//! request creates a name. A container or blob that another dialect made is read, changed and
+//! deleted whatever its name.
 //!
 //! Source: "Naming and referencing containers, blobs, and metadata".
 
@@ -18,7 +18,7 @@ use crate::types::NameError;
 /// Parts of a blob name between slashes.
 const SEGMENTS_MAX: usize = 254;
 
-/// What is wrong with a name.
+/// The refusal of a malformed name.
 pub(super) fn refused(error: NameError) -> Refusal {
     match error {
         NameError::Length => Refusal::new(Reason::OutOfRangeInput).detail(
@@ -29,8 +29,8 @@ pub(super) fn refused(error: NameError) -> Refusal {
     }
 }
 
-/// What is wrong with the text of a container's name. Azure tells a character that it does not
-/// allow before the length, and dots and double hyphens are such, though the store takes them.
+/// The refusal of a malformed container name. Azure reports a forbidden character before a wrong
+/// length. Dots and double hyphens are forbidden in Azure, although the store accepts them.
 pub(super) fn refused_container(text: &str, error: NameError) -> Refusal {
     let has_foreign = text.contains('.') || text.contains("--");
     match error {
@@ -40,7 +40,7 @@ pub(super) fn refused_container(text: &str, error: NameError) -> Refusal {
     }
 }
 
-/// What is wrong with the text of a blob's name. Azure tells the number of parts first.
+/// The refusal of a malformed blob name. Azure reports too many path segments first.
 pub(super) fn refused_blob(text: &str, error: NameError) -> Refusal {
     let is_deep = text.split('/').count() > SEGMENTS_MAX;
     refused(if is_deep { NameError::Length } else { error })

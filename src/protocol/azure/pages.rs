@@ -1,4 +1,4 @@
-//! Put Page, from URLs too, Get Page Ranges, and what is said of pages elsewhere.
+//! Put Page, also from URLs, Get Page Ranges, and headers about pages of other operations.
 //!
 //! Source: Blob REST "Put Page", "Put Page From URL", "Get Page Ranges", "Put Blob", "Set Blob
 //! Properties".
@@ -138,7 +138,7 @@ fn sequence_bounds(all: &HeaderMap) -> Result<SequenceBounds, Refusal> {
     })
 }
 
-/// What Put Blob is to make of a page blob.
+/// The new page blob that Put Blob requests.
 pub(super) fn kind(all: &HeaderMap) -> Result<NewKind, Refusal> {
     let len = len(all)?.ok_or_else(|| {
         Refusal::new(Reason::MissingRequiredHeader)

@@ -1,4 +1,4 @@
-//! Head and query to one operation: routing by what the URL names, `restype`, `comp` and method.
+//! Head and query to one operation: routing by the level of the URL, `restype`, `comp` and method.
 
 use http::Method;
 use http::request::Parts;
@@ -30,7 +30,8 @@ use crate::protocol::wire::query::Query;
 /// Turns an authenticated head into an operation.
 ///
 /// # Errors
-/// The documented code of the first thing wrong; `NotImplemented` for what is not served.
+/// The documented code of the first thing wrong; `NotImplemented` for operations that are not
+/// served.
 pub fn parse(head: &Parts, address: &Address, context: &Context) -> Result<Parsed, Refusal> {
     let operation = operation(head, address, context)?;
     let Some((len_max, decode)) = document_of(&operation) else {

@@ -29,7 +29,7 @@ const ERROR: u64 = 1;
 const PROGRESS: u64 = 2;
 const END: u64 = 3;
 
-/// Encodes the answer. Each record is a block of the file, so that a reader has it at once.
+/// Encodes the answer. Each record is a block of the file, so that a reader gets it immediately.
 #[derive(Debug)]
 pub struct QueryRecords {
     sync: [u8; 16],

@@ -22,7 +22,7 @@ pub(super) fn range(all: &HeaderMap) -> Result<Option<ByteRange>, Refusal> {
     Ok(plain.and_then(byte_range))
 }
 
-/// The checksum asked for. An open range passes here: its length is known only with the blob's.
+/// The requested checksum. An open range passes here: its length is known only with the blob's.
 pub(super) fn checksum(
     all: &HeaderMap,
     range: Option<ByteRange>,

@@ -173,7 +173,7 @@ fn blobs(page: &BlobListing, echo: &RequestEcho) -> Response<Bytes> {
     }
 }
 
-/// A page in columns, if it was asked for so.
+/// A page in columns, if the request asked for that.
 #[cfg(feature = "query")]
 fn columns(page: &BlobListing, asked: &ListBlobs, echo: &RequestEcho) -> Option<Response<Bytes>> {
     let body = asked.columns.then(|| listing_columns::blobs(page, asked))?.ok()?;
@@ -275,7 +275,7 @@ fn blob(
         .blob(facts, range.end - range.start)
         .tier_of_read(facts, echo)
         .shown("content-range", format_args!("bytes {first}-{last}/{}", facts.len));
-    // `Content-MD5` is of what is sent; the blob's own goes by another name.
+    // `Content-MD5` is of the sent bytes; the blob's own goes by another name.
     if let Some(md5) = facts.properties.content_md5.to_base64() {
         head = head.set("x-ms-blob-content-md5", &md5);
     }
@@ -348,7 +348,7 @@ fn error_head(refusal: &Refusal, echo: &RequestEcho) -> Head {
     head
 }
 
-/// What clients sent may hold what XML cannot.
+/// Removes characters that XML cannot contain: clients may have sent them.
 fn fitting(text: &str) -> String {
     text.chars().filter(|&c| escape::fits_xml(c)).collect()
 }

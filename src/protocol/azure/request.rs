@@ -1,4 +1,4 @@
-//! What the parsers of operations see of a request.
+//! A request, as the parsers of operations see it.
 
 use http::HeaderMap;
 use http::Method;

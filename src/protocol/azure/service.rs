@@ -143,7 +143,7 @@ fn default_version(element: &Element) -> Result<Option<String>, Refusal> {
 struct Deletion {
     /// The days of retention, if it is enabled.
     days: Option<u32>,
-    /// Whether what was deleted may be ended before its time.
+    /// Whether soft-deleted rows may be removed before they expire.
     permanent: bool,
 }
 

@@ -58,7 +58,7 @@ pub(super) fn take(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal
     Ok(BlobOperation::SnapshotBlob { path, precondition, metadata }.into())
 }
 
-/// What Delete Blob removes.
+/// Whether Delete Blob removes the blob, its snapshots, or both.
 pub(super) fn scope(
     all: &HeaderMap,
     parameters: &Query,

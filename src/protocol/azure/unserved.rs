@@ -1,5 +1,5 @@
-//! What is not served yet and may not be ignored: it would change conditions, encryption or
-//! placement.
+//! Headers and parameters that are not served yet but must not be ignored, because they would
+//! change conditions, encryption or placement.
 
 use http::HeaderMap;
 use http::Method;
@@ -17,7 +17,7 @@ use crate::protocol::wire::query::invalid as invalid_parameter;
 /// Headers refused wherever they stand; an entry ending in `-` is a prefix.
 const HEADERS: &[&str] = &["x-ms-expiry-", "x-ms-rename-source", "x-ms-file-"];
 
-/// Parameters refused wherever they stand, and what they ask for.
+/// Parameters that are refused everywhere, and their meaning.
 const PARAMETERS: &[(&str, &str)] = &[("showonly", "listing by kind")];
 
 /// Parameters of the file-system dialect, which shares URLs with this one.
@@ -26,7 +26,7 @@ const FILE_SYSTEM: &[&str] = &["resource", "action", "recursive"];
 /// Values of `action` that ask for access control lists, which only hierarchical accounts have.
 const ACL_ACTIONS: &[&str] = &["getaccesscontrol", "setaccesscontrol", "setaccesscontrolrecursive"];
 
-/// 501 that names what is not served.
+/// 501 that names the unserved feature.
 pub(super) fn not_served(what: &str) -> Refusal {
     Refusal::new(Reason::NotImplemented).message(format!("Blockyard does not serve {what} yet."))
 }

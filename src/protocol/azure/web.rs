@@ -32,9 +32,9 @@ use crate::types::BlobName;
 use crate::types::ByteRange;
 use crate::types::Website;
 
-/// What marks an account's site in a path.
+/// The suffix that marks an account's site in a path.
 const SITE: &str = "-web";
-/// What marks the read-only copy of an account in a host.
+/// The suffix that marks the read-only copy of an account in a host name.
 const SECONDARY: &str = "-secondary";
 /// Headers of a request that count.
 const HEADERS: &[&str] =
@@ -51,7 +51,7 @@ pub struct WebAddress {
     pub path: Option<String>,
 }
 
-/// What a URL names of a site; `None` for URLs of other endpoints.
+/// The account and path of a site that a URL names; `None` for URLs of other endpoints.
 #[must_use]
 pub fn web_address(uri: &Uri, host: Option<&str>, addressing: &Addressing) -> Option<WebAddress> {
     let host = uri.authority().map_or(host, |a| Some(a.as_str())).unwrap_or("localhost");
@@ -126,7 +126,7 @@ pub fn web_request(method: &Method, all: &HeaderMap) -> Result<WebConditions, Re
         }
     }
     let precondition = conditions::read(&known)?;
-    // What is under a customer's key is not shown.
+    // Blobs under a customer's key are not served.
     let precondition = Precondition { encryption: RequestEncryption::Plain, ..precondition };
     Ok(WebConditions { precondition, range: range::range(&known)? })
 }

@@ -1,10 +1,10 @@
-//! What the URL of a request names.
+//! The account, container and blob that the URL of a request names.
 
 use crate::types::AccountName;
 use crate::types::BlobName;
 use crate::types::ContainerName;
 
-/// What the URL of a request names.
+/// The account, container and blob that the URL of a request names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     /// The account.

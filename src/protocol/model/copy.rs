@@ -19,17 +19,16 @@ use crate::types::RehydratePriority;
 use crate::types::Tags;
 use crate::types::Timestamp;
 
-/// Where bytes are taken from, and what must hold of them. Its `Debug` hides signatures,
-/// tokens and keys.
+/// The source of bytes, and its preconditions. Its `Debug` hides signatures, tokens and keys.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CopySource {
     /// Absolute, `http` or `https`.
     pub url: Uri,
-    /// What its server is shown: `Bearer` and a token.
+    /// The `Authorization` header for its server: `Bearer` and a token.
     pub authorization: Option<String>,
     /// The key under which its content is.
     pub key: Option<CustomerKey>,
-    /// What must hold of it.
+    /// Its precondition.
     pub conditions: SourceConditions,
     /// The bytes wanted; none for all.
     pub range: Option<ByteRange>,
@@ -37,7 +36,7 @@ pub struct CopySource {
     pub md5: Option<Md5>,
     /// Of the bytes taken, as the client claims.
     pub crc64: Option<Crc64>,
-    /// What they are taken for.
+    /// The purpose of the copy.
     pub purpose: CopyPurpose,
     /// Whether the source may be in the archive tier.
     pub archived: ArchivedSource,
@@ -54,7 +53,7 @@ pub enum ArchivedSource {
     AnyAccount,
 }
 
-/// What the bytes of a source are taken for.
+/// The purpose for which the bytes of a source are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyPurpose {
     /// Put Block, Append Block and Put Page From URL.
@@ -77,8 +76,9 @@ impl CopyPurpose {
     }
 }
 
-/// What must hold of the source of a copy. The texts are the client's, and well formed: the server
-/// of the source reads them, and an entity tag of another server means nothing here.
+/// The preconditions on the source of a copy. The texts are the client's, and well formed. The
+/// server of the source evaluates them, because an entity tag of another server has no meaning
+/// here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceConditions {
     /// Entity tags, one of which the source must have.
@@ -91,7 +91,7 @@ pub struct SourceConditions {
     pub if_unmodified_since: Option<String>,
     /// The id of its lease.
     pub lease: Option<String>,
-    /// What its tags must be.
+    /// The condition on its tags.
     pub if_tags: Option<String>,
 }
 
@@ -149,7 +149,7 @@ impl TagOption {
 pub struct PutBlobFromUrl {
     /// The blob.
     pub path: BlobPath,
-    /// What must hold of it.
+    /// Its precondition.
     pub precondition: Precondition,
     /// The bytes.
     pub source: CopySource,
@@ -170,7 +170,7 @@ pub struct PutBlobFromUrl {
 pub struct CopyBlob {
     /// The destination.
     pub path: BlobPath,
-    /// What must hold of it.
+    /// Its precondition.
     pub precondition: Precondition,
     /// The bytes.
     pub source: CopySource,
@@ -193,7 +193,7 @@ pub struct CopyBlob {
 pub struct CopyIncrement {
     /// The destination.
     pub path: BlobPath,
-    /// What must hold of it.
+    /// Its precondition.
     pub precondition: Precondition,
     /// The snapshot of a page blob.
     pub source: CopySource,
@@ -234,7 +234,7 @@ pub enum CopyFailure {
     Line(String),
 }
 
-/// What clients see of the last copy into a blob.
+/// The facts of the last copy into a blob that clients see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyFacts {
     /// The copy.
@@ -251,11 +251,11 @@ pub struct CopyFacts {
     pub total: u64,
     /// When it ended.
     pub completed: Option<Timestamp>,
-    /// What Incremental Copy Blob has made; `None` for other copies.
+    /// The result of Incremental Copy Blob; `None` for other copies.
     pub incremental: Option<IncrementalFacts>,
 }
 
-/// What clients see of an incremental copy.
+/// The facts of an incremental copy that clients see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IncrementalFacts {
     /// The snapshot that the last one made.

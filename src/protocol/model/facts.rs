@@ -1,4 +1,4 @@
-//! What clients see of containers and blobs.
+//! The facts of containers and blobs that clients see.
 
 use crate::protocol::model::copy::CopyFacts;
 use crate::types::AccessTier;
@@ -35,7 +35,7 @@ pub struct Change {
     pub version: Option<VersionId>,
 }
 
-/// What clients see of a lease.
+/// The facts of a lease that clients see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseFacts {
     /// As of the answer.
@@ -58,7 +58,7 @@ impl LeaseFacts {
     }
 }
 
-/// What clients see of a tier.
+/// The facts of a tier that clients see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TierFacts {
     /// The tier.
@@ -110,7 +110,7 @@ impl TierFacts {
     }
 }
 
-/// What clients see of a container.
+/// The facts of a container that clients see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerFacts {
     /// Its tag and time.
@@ -135,7 +135,7 @@ pub struct ContainerFacts {
     pub has_object_lock: bool,
 }
 
-/// What clients see of a blob besides its content.
+/// The facts of a blob that clients see besides its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobFacts {
     /// Its tag and time.
@@ -179,7 +179,7 @@ pub struct BlobFacts {
     /// Other checksums of the content that are kept. A list of blobs may show those of content
     /// under a customer's key encrypted.
     pub checksums: Vec<ContentChecksum>,
-    /// What objects of S3 have beyond these properties, if it has any of it.
+    /// The fields of an object of S3 beyond these properties, if it has any.
     pub object: Option<Box<ObjectProperties>>,
 }
 

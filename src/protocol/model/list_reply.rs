@@ -64,7 +64,7 @@ pub struct BlobListing {
     /// Whether the first item is a delete marker of a name that has a newer version before the
     /// page, in a list of the newest version first.
     pub has_newer: bool,
-    /// Where the page ends, if that is not behind its last item and can be told by name.
+    /// Where the page ends, if that is not behind its last item and can be expressed as a name.
     pub passed: Option<Passed>,
     /// In the container's order.
     pub items: Vec<BlobItem>,

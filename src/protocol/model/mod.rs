@@ -1,6 +1,6 @@
-//! What every dialect speaks of: addresses, operations, their answers and refusals. Neutral: no
-//! header, no document, no vendor's error code (`tests/it/layering.rs`). What a field is called in
-//! a request is in the folder of the dialect.
+//! The model that all dialects share: addresses, operations, replies and refusals. It is neutral:
+//! no header, no document, no vendor's error code (`tests/it/layering.rs`). The names of fields in
+//! requests are in the folder of the dialect.
 
 mod address;
 pub mod checksum;

@@ -20,7 +20,7 @@ use crate::types::VersionId;
 pub struct NamedSource {
     /// The blob.
     pub path: BlobPath,
-    /// What must hold of it, as of a read, and the key under which it is encrypted.
+    /// The precondition, as of a read, and the key under which it is encrypted.
     pub precondition: Precondition,
     /// The wanted bytes, all of which must exist; `None` for the whole blob.
     pub range: Option<ByteRange>,
@@ -31,7 +31,7 @@ pub struct NamedSource {
 pub struct CopyNamed {
     /// The destination.
     pub path: BlobPath,
-    /// What must hold of the destination, and the key under which it is encrypted.
+    /// The precondition on the destination, and the key under which it is encrypted.
     pub precondition: Precondition,
     /// The source.
     pub source: NamedSource,
@@ -39,10 +39,10 @@ pub struct CopyNamed {
     pub len_max: u64,
     /// System properties and metadata of the destination.
     pub properties: CopiedProperties,
-    /// What it has beyond them; what is not given here and belongs to the properties is taken from
-    /// the source with them.
+    /// Its other fields. Those that are not given and belong to the properties are taken from the
+    /// source with them.
     pub object: ObjectProperties,
-    /// Which tags it gets.
+    /// The source of its tags.
     pub tags: TagOption,
     /// Whether the sender may read the tags of the source and set them. The request does not say
     /// it; it is filled in when the sender is known.
@@ -68,7 +68,7 @@ pub enum CopiedProperties {
     },
 }
 
-/// What a copy has become.
+/// The facts of a finished copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopiedFacts {
     /// The time of the change.

@@ -68,7 +68,7 @@ reasons! {
     CurrentVersion,
     /// It was not softly deleted, so it cannot be ended before its time.
     NotSoftlyDeleted,
-    /// The account does not permit to end what was softly deleted before its time.
+    /// The account does not permit to remove soft-deleted rows before they expire.
     PermanentDeletionDisabled,
     /// The specified container is not empty.
     ContainerNotEmpty,
@@ -203,9 +203,10 @@ reasons! {
     SettingNotFound,
     /// A preflight request lacks the origin or the method of the request that it asks about.
     IncompletePreflight,
-    /// The blob is not open to a sender who has no other right to read it, or does not exist.
+    /// The access control list of the blob does not permit a sender without another permission to
+    /// read it, or the blob does not exist.
     BlobNotOpen,
-    /// The request says in no way who may use the container or blob.
+    /// The request has no access control list in any form.
     MissingGrants,
     /// The request has a body where none is expected.
     UnexpectedBody,
@@ -355,7 +356,7 @@ reasons! {
     InvalidStorageClass,
     /// The policy of a form cannot be read.
     InvalidPolicy,
-    /// The body is no well-formed form.
+    /// The body is not a well-formed form.
     MalformedForm,
     /// The fields of a form before its file are too long.
     FormTooLong,

@@ -26,7 +26,7 @@ pub struct Refusal {
     pub cause: Option<Cause>,
 }
 
-/// What a copy source was refused with, when the source is in this store.
+/// The refusal of a copy source in this store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceRefusal {
     /// Why.
@@ -35,7 +35,7 @@ pub struct SourceRefusal {
     pub status: Option<u16>,
 }
 
-/// What is wrong beyond the reason, where what to do next differs between dialects.
+/// A detail beyond the reason, if the advice to the client differs between dialects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// The signature names the encryption scope of its writes; the request brings another one, or a
@@ -51,7 +51,7 @@ pub enum Hint {
     LongForCrc64,
 }
 
-/// What a detail of a refusal is about. Each dialect decides how it is shown, or that it is not.
+/// The subject of a refusal's detail. Each dialect decides whether and how it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Why the request could not be authenticated.
@@ -76,7 +76,7 @@ pub enum Detail {
     ParameterName,
     /// Its value.
     ParameterValue,
-    /// What is wrong with it.
+    /// A description of the problem.
     Explanation,
     /// CRC-64 of the content that arrived, base64.
     ComputedCrc64,
@@ -96,7 +96,7 @@ pub enum Detail {
     RetryAfter,
     /// How to authenticate (RFC 9110, WWW-Authenticate).
     Challenge,
-    /// What the server would have signed, for a signature that does not match.
+    /// The string to sign of the server, for a signature that does not match.
     StringToSign,
     /// The form of the request that the string to sign has the hash of.
     CanonicalRequest,
@@ -113,9 +113,9 @@ pub enum Detail {
 /// Why a request was refused, in one word of metrics and logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// The server had no room: what was short.
+    /// The server had no room: the exhausted resource.
     Busy(&'static str),
-    /// The sender is not authenticated: what was wrong with the proof.
+    /// The sender is not authenticated: the reason.
     Authentication(&'static str),
     /// The sender may not do this: what did not allow it.
     Authorization(&'static str),
@@ -158,14 +158,14 @@ impl Refusal {
         self
     }
 
-    /// With what is wrong beyond the reason.
+    /// With a detail beyond the reason.
     #[must_use]
     pub const fn hint(mut self, hint: Hint) -> Self {
         self.hint = Some(hint);
         self
     }
 
-    /// With what an operator sees.
+    /// With the text that an operator sees.
     #[must_use]
     pub const fn cause(mut self, cause: Cause) -> Self {
         self.cause = Some(cause);

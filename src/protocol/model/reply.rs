@@ -40,7 +40,7 @@ pub use crate::protocol::model::facts::{
 /// A user delegation key and what it is signed as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserDelegationKey {
-    /// The object id of whoever it is for.
+    /// The object id of its holder.
     pub object: String,
     /// Their tenant.
     pub tenant: String,
@@ -58,7 +58,7 @@ pub struct UserDelegationKey {
     pub value: String,
 }
 
-/// What an operation on a setting of a container answers.
+/// The reply to an operation on a setting of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingReply {
     /// The setting.
@@ -73,7 +73,8 @@ pub enum SettingReply {
     Changed,
 }
 
-/// Who may read a container or blob without a role in the account: of a container, list it.
+/// The grants of an access control list: who may list a container, or read a blob, without a role
+/// in the account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
     /// Canonical id of the user that owns it; `None` for the account's root.
@@ -84,7 +85,7 @@ pub struct Grants {
     pub authenticated: bool,
 }
 
-/// What protects a version: the part that was asked for.
+/// The requested part of a version's protection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlobLock {
     /// Its retention.
@@ -93,7 +94,7 @@ pub enum BlobLock {
     LegalHold(bool),
 }
 
-/// What a lease action came to.
+/// The outcome of a lease action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseOutcome {
     /// Taken, under this id.
@@ -114,7 +115,7 @@ pub enum LeaseOutcome {
 /// A page of the parts in which a blob was uploaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobParts {
-    /// Which were asked for.
+    /// The requested ones.
     pub wanted: WantedParts,
     /// The number of all parts.
     pub total: u32,
@@ -135,7 +136,7 @@ pub struct BlobPart {
     pub checksums: Vec<ContentChecksum>,
 }
 
-/// What became of the blobs of one request.
+/// The outcomes of the deletions of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobsDeleted {
     /// The blobs, in the order of the request.
@@ -144,18 +145,18 @@ pub struct BlobsDeleted {
     pub quiet: bool,
 }
 
-/// What became of one of several blobs.
+/// The outcome of one of several deletions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobDeleted {
     /// The name, as the request has it.
     pub name: String,
     /// The version that the request names, in the words of the request.
     pub version: Option<String>,
-    /// What was deleted, or why nothing was.
+    /// The deletion, or its refusal.
     pub outcome: Result<Deletion, Refusal>,
 }
 
-/// What Delete Blob did.
+/// The effect of Delete Blob.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deletion {
     /// The delete marker that was put, or the version that was removed; `None` where versions are
@@ -163,7 +164,7 @@ pub struct Deletion {
     pub version: Option<VersionId>,
     /// Whether that version is a delete marker.
     pub is_marker: bool,
-    /// Whether what was deleted stays, as a version or for some time.
+    /// Whether the deleted blob is kept, as a version or for some time.
     pub is_kept: bool,
 }
 
@@ -205,7 +206,7 @@ pub struct PageItem {
     pub cleared: bool,
 }
 
-/// What the service did. A body of [`Reply::Blob`] is streamed beside it.
+/// The reply of an operation. The body of [`Reply::Blob`] is streamed beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// Get User Delegation Key.
@@ -225,7 +226,7 @@ pub enum Reply {
     ServiceProperties {
         /// All but what follows.
         properties: Box<ServiceProperties>,
-        /// Whether what was softly deleted may be ended before its time.
+        /// Whether soft-deleted rows may be removed before they expire.
         permanent_delete: bool,
     },
     /// Set Blob Service Properties.
@@ -247,10 +248,9 @@ pub enum Reply {
     ContainerChanged(Change),
     /// A setting of a container.
     Setting(SettingReply),
-    /// Who may use a container or blob without a role in the account; `None` when that was
-    /// replaced.
+    /// The grants of a container or blob; `None` after they were replaced.
     Grants(Option<Grants>),
-    /// What protects a version.
+    /// The legal hold or retention of a version.
     Lock(BlobLock),
     /// The retention of a version, which was replaced.
     RetentionSet(Option<Retention>),
@@ -334,19 +334,19 @@ pub enum Reply {
     BlockList {
         /// The committed blob, if any: tag, time, length.
         committed_blob: Option<(Change, u64)>,
-        /// Committed blocks, if asked for.
+        /// Committed blocks, if requested.
         committed: Option<Vec<BlockItem>>,
-        /// Staged blocks, if asked for.
+        /// Staged blocks, if requested.
         uncommitted: Option<Vec<BlockItem>>,
     },
     /// Get Blob.
     Blob {
         /// The blob.
         facts: Box<BlobFacts>,
-        /// The bytes of the body, half-open, when a range was asked for (206); `None` means all
+        /// The bytes of the body, half-open, when a range was requested (206); `None` means all
         /// (200).
         range: Option<Range<u64>>,
-        /// Of the body, when asked for.
+        /// Of the body, if requested.
         checksum: Option<BodyChecksum>,
     },
     /// Get Blob Properties.
@@ -361,7 +361,7 @@ pub enum Reply {
     Leased {
         /// Tag and time, which a lease leaves alone.
         change: Change,
-        /// What came of it.
+        /// The outcome.
         outcome: LeaseOutcome,
     },
     /// Get Blob Tags.
@@ -401,7 +401,7 @@ pub enum Reply {
     BlobDeleted(Deletion),
     /// Several blobs were deleted, or refused.
     BlobsDeleted(BlobsDeleted),
-    /// What is known of a blob.
+    /// The attributes of a blob.
     BlobAttributes {
         /// The blob.
         facts: Box<BlobFacts>,
@@ -413,7 +413,7 @@ pub enum Reply {
         /// Whether this request began it.
         begun: bool,
     },
-    /// A part of a blob: what a read of its bytes answers, and the number of all parts if the blob
+    /// A part of a blob: the reply to a read of its bytes, and the number of all parts if the blob
     /// was uploaded in parts.
     Part(Box<Reply>, Option<u32>),
     /// An operation on an upload in parts.

@@ -9,7 +9,7 @@ use crate::types::Timestamp;
 use crate::types::UploadChecksum;
 use crate::types::UploadId;
 
-/// What an operation on an upload did.
+/// The reply to an operation on an upload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UploadReply {
     /// An upload was started.
@@ -46,7 +46,7 @@ pub enum UploadReply {
     },
 }
 
-/// What clients see of an upload.
+/// The facts of an upload that clients see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UploadFacts {
     /// When it was started.
@@ -63,7 +63,7 @@ pub struct UploadFacts {
     pub checksum: Option<UploadChecksum>,
 }
 
-/// What clients see of a part.
+/// The facts of a part that clients see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartFacts {
     /// Its number.

@@ -17,7 +17,7 @@ use crate::protocol::wire::headers;
 use crate::types::CannedAcl;
 
 const HEADER: &str = "x-amz-acl";
-/// Canned lists that are not served: they let others write, or are for services of AWS.
+/// Canned lists that are not served: they permit writes by others, or are for services of AWS.
 const UNSERVED: [&str; 3] = ["public-read-write", "aws-exec-read", "log-delivery-write"];
 
 /// `GetBucketAcl`.
@@ -56,7 +56,7 @@ fn needed(all: &HeaderMap) -> Result<CannedAcl, Refusal> {
     }
 }
 
-/// The canned list of a new bucket. Those that are about the owner of the bucket mean nothing for a
+/// The canned list of a new bucket. Lists about the owner of the bucket have no meaning for a
 /// bucket.
 ///
 /// # Errors

@@ -11,7 +11,8 @@ use crate::protocol::wire::percent::decode;
 pub(super) const KEY_BYTES_MAX: usize = 1_024;
 const SERVICE: &str = "s3";
 
-/// What host and path of a request name, before the account is known.
+/// The account, bucket and key that host and path of a request name, before the account is looked
+/// up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct S3Address {
     /// The account that the host names.
@@ -25,7 +26,7 @@ pub struct S3Address {
 }
 
 impl S3Address {
-    /// What the URL names.
+    /// The level that the URL names.
     #[must_use]
     pub const fn level(&self) -> Level {
         match (&self.bucket, &self.key) {
@@ -36,7 +37,7 @@ impl S3Address {
     }
 }
 
-/// What a host names below one of the domains: an account and a bucket, if any.
+/// The account and the bucket, if any, that a host name below one of the domains contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Named<'a> {
     account: Option<&'a str>,
@@ -55,7 +56,7 @@ fn is_long(address: &Address) -> bool {
     address.blob.as_ref().is_some_and(|blob| blob.as_str().len() > KEY_BYTES_MAX)
 }
 
-/// The refusal for an object that does not exist: its key may be one that S3 cannot make.
+/// Explains the refusal of a missing object if its key is one that S3 cannot make.
 #[must_use]
 pub fn explain_missing(refusal: Refusal, address: impl FnOnce() -> Option<Address>) -> Refusal {
     let is_missing = refusal.reason == Reason::BlobNotFound;
@@ -70,9 +71,9 @@ pub fn is_s3_host(host: &str, domains: &[String]) -> bool {
     named(host, domains).is_some()
 }
 
-/// Reads host and path. Other hosts than those of [`is_s3_host`] are path-style.
+/// Reads host and path. Hosts that [`is_s3_host`] does not accept are path-style.
 ///
-/// The key is percent-decoded once. `+` is a plus, slashes are as many as there are.
+/// The key is percent-decoded once. `+` is a plus, and no slash is removed.
 ///
 /// # Errors
 /// `InvalidUri` when escapes are broken or the key is not UTF-8.
@@ -105,7 +106,7 @@ fn named<'a>(host: &'a str, domains: &[String]) -> Option<Named<'a>> {
     domains.iter().find_map(|domain| below(name, domain)).and_then(split)
 }
 
-/// What stands before `.DOMAIN`.
+/// The part of a host name before `.DOMAIN`.
 fn below<'a>(name: &'a str, domain: &str) -> Option<&'a str> {
     let (above, end) = name.split_at_checked(name.len().checked_sub(domain.len())?)?;
     if !end.eq_ignore_ascii_case(domain) {

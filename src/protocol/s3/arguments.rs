@@ -38,8 +38,8 @@ pub(super) fn number(query: &Query, name: &str) -> Result<Option<u32>, Refusal> 
     Ok(Some(number))
 }
 
-/// The number of entries of a page, as it was sent. An answer repeats it, and has fewer than 1,001
-/// entries whatever it is.
+/// The number of entries of a page, as it was sent. An answer repeats it, but never has more than
+/// 1,000 entries.
 ///
 /// # Errors
 /// Those of [`number`].
@@ -47,7 +47,7 @@ pub(super) fn page_size(query: &Query, name: &str) -> Result<u32, Refusal> {
     Ok(number(query, name)?.unwrap_or(KEYS_MAX))
 }
 
-/// The entries that a page of that size has at most.
+/// The most entries of a page for which this size was requested.
 pub(super) fn served(page_size: u32) -> u32 {
     page_size.min(KEYS_MAX)
 }

@@ -1,4 +1,5 @@
-//! What an answer depends on beside the operation: headers that change what is shown.
+//! Parts of a request, beside the operation, that determine the answer: headers that change what is
+//! shown.
 
 use http::header::IF_MATCH;
 use http::request::Parts;
@@ -11,7 +12,7 @@ use crate::protocol::s3::request;
 use crate::protocol::s3::routes::S3Operation;
 use crate::types::ByteRange;
 
-/// What an answer depends on beside the operation.
+/// Parts of a request, beside the operation, that determine the answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
     /// Whether a read asks for the checksums of the content.
@@ -27,7 +28,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Takes what it can from a head, well-formed or not.
+    /// Reads as much as possible from a head, well-formed or not.
     pub(super) fn of(head: &Parts, operation: Option<S3Operation>) -> Self {
         let headers = request::headers(head);
         let mode = headers.get("x-amz-checksum-mode");

@@ -1,5 +1,5 @@
-//! The operations about what lies beside the content of objects and buckets: tags, access control
-//! lists, object lock, settings. Part of the table in `parse.rs`.
+//! The operations on tags, access control lists, object lock and settings of objects and buckets.
+//! Part of the table in `parse.rs`.
 
 use crate::protocol::s3::acl;
 use crate::protocol::s3::cors;

@@ -26,7 +26,7 @@ use crate::types::PublicAccess;
 const CONFIGURATION_BYTES_MAX: u64 = 16 << 10;
 /// Characters of a region at most.
 const REGION_MAX: usize = 64;
-/// Buckets of one page at most, as S3 documents; a page may have fewer.
+/// The most buckets of a page, as S3 documents; a page may have fewer.
 const BUCKETS_MAX: u32 = 10_000;
 
 /// `ListBuckets`.
@@ -44,7 +44,7 @@ pub(super) fn list(request: &Request<'_>) -> Result<Parsed, Refusal> {
     Ok(Parsed::Ready(AccountOperation::ListContainers(list).into()))
 }
 
-/// `CreateBucket`. The body, if there is one, says where the bucket is.
+/// `CreateBucket`. The body, if there is one, names the region of the bucket.
 pub(super) fn create(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let container = request.bucket()?;
     naming::bucket(&container)?;
@@ -62,7 +62,7 @@ pub(super) fn create(request: &Request<'_>) -> Result<Parsed, Refusal> {
         },
     }
     .into();
-    // Without a length the body may be empty, or one of HTTP/2.
+    // Without a length the body may be empty, or come over HTTP/2.
     let upload = upload_of_any_length(request.headers, CONFIGURATION_BYTES_MAX)?;
     let body = DocumentBody { upload, decode: configuration };
     Ok(Parsed::NeedsBody { operation, body })
@@ -95,7 +95,7 @@ fn configuration(operation: &mut Operation, document: &Document<'_>) -> Result<(
     Ok(())
 }
 
-/// A region is a word; `EU` is an old name of one.
+/// Checks the name of a region; `EU` is an old one.
 fn check_region(region: &str) -> Result<(), Refusal> {
     let is_plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     let is_word = region.len() <= REGION_MAX && region.bytes().all(is_plain);

@@ -14,9 +14,9 @@ use crate::types::ChecksumAlgorithm;
 use crate::types::ChecksumKind;
 use crate::types::ChecksumValue;
 
-/// What names of headers and trailers with checksums begin with.
+/// The prefix of headers and trailers with checksums.
 const PREFIX: &str = "x-amz-checksum-";
-/// Headers that begin so and hold no checksum.
+/// Headers with this prefix that hold no checksum.
 const OTHERS: [&str; 3] =
     ["x-amz-checksum-mode", "x-amz-checksum-type", "x-amz-checksum-algorithm"];
 /// The header that names the algorithm.
@@ -43,7 +43,7 @@ pub(super) fn name(algorithm: ChecksumAlgorithm) -> Option<&'static str> {
     ALGORITHMS.iter().find(|(known, ..)| *known == algorithm).map(|(_, name, _)| *name)
 }
 
-/// What a checksum covers, as answers spell it.
+/// The type of a checksum (full object or composite), as answers spell it.
 pub(super) const fn kind_name(kind: ChecksumKind) -> &'static str {
     match kind {
         ChecksumKind::FullObject => "FULL_OBJECT",
@@ -66,7 +66,7 @@ pub(super) fn of_name(name: &str) -> Option<ChecksumAlgorithm> {
     found.map(|(algorithm, ..)| *algorithm)
 }
 
-/// The checksum of a body that its head gives, or announces as a trailer.
+/// The checksum of a body, which the head contains or announces as a trailer.
 ///
 /// # Errors
 /// `InvalidInput` for several checksums, an unknown one, or one that differs from the algorithm
@@ -142,7 +142,7 @@ pub fn of_trailers(fields: &[(String, String)]) -> Result<Option<ChecksumValue>,
     ChecksumValue::from_base64(algorithm, value).map(Some).ok_or_else(|| malformed(name))
 }
 
-/// A checksum that is not base64 of as many bytes as its algorithm has. No content has it.
+/// The refusal of a checksum that is not base64 of the length of its algorithm.
 fn malformed(name: &str) -> Refusal {
     Refusal::new(Reason::ChecksumMismatch)
         .message(format!("Value for {name} is invalid: it is not the base64 text of a checksum."))

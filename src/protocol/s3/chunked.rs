@@ -8,7 +8,7 @@
 //! CRLF
 //! ```
 //!
-//! This file takes a body apart and compares its length with the claimed one. `auth::ChunkVerifier`
+//! This file parses a body and compares its length with the claimed one. `auth::ChunkVerifier`
 //! verifies the signatures with the key.
 //!
 //! Source: S3 API reference, "Transferring Payload in Multiple Chunks" and "... with trailing
@@ -28,7 +28,7 @@ const TRAILER_COUNT_MAX: usize = 8;
 const SIGNATURE: &str = "chunk-signature";
 const TRAILER_SIGNATURE: &str = "x-amz-trailer-signature";
 
-/// What comes next in a body.
+/// The next piece of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// Content of the current chunk.
@@ -39,7 +39,7 @@ pub enum Piece {
     Trailers(Trailers),
 }
 
-/// What stands behind the last chunk.
+/// The trailers behind the last chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trailers {
     /// Names in lower case, and values.
@@ -57,7 +57,7 @@ impl Trailers {
     }
 }
 
-/// What the request announces of its body.
+/// The form of the body that the request announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkForm {
     /// No chunk is signed; trailers may follow.
@@ -68,7 +68,7 @@ pub enum ChunkForm {
     SignedWithTrailers,
 }
 
-/// What the next bytes are.
+/// The part of the body to which the next bytes belong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     /// The line before a chunk.
@@ -83,8 +83,8 @@ enum Part {
     End,
 }
 
-/// Takes one body apart as it arrives; holds at most a line of it, and the trailers. Content is
-/// given out before its signature is known: the caller makes nothing visible until
+/// Parses a body as it arrives; holds at most a line of it, and the trailers. Content is returned
+/// before its signature is known: the caller makes nothing visible until
 /// [`ChunkedDecoder::finish`].
 #[derive(Debug)]
 pub struct ChunkedDecoder {
@@ -120,8 +120,8 @@ impl ChunkedDecoder {
         }
     }
 
-    /// Takes the next bytes of the body and gives the first piece among them; call until it gives
-    /// none.
+    /// Takes the next bytes of the body and returns the first piece among them. Call it until it
+    /// returns none.
     ///
     /// # Errors
     /// `IncompleteBody` when the content is longer than claimed, or the chunks are malformed.
@@ -153,7 +153,7 @@ impl ChunkedDecoder {
         if self.part == Part::End { Ok(()) } else { Err(malformed("it ends early")) }
     }
 
-    /// The next line without its line break, once all of it is here.
+    /// The next line without its line break, once it has arrived completely.
     fn whole_line(&mut self, bytes: &mut Bytes) -> Result<Option<Vec<u8>>, Refusal> {
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let piece = bytes.split_to(end.map_or(bytes.len(), |at| at + 1));

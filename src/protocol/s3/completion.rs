@@ -26,7 +26,7 @@ pub const DOCUMENT_BYTES_MAX: u64 = 6 * 1024 * 1024;
 /// Characters of one value.
 const TEXT_MAX: usize = 256;
 
-/// The tag of a text that is none: no part has it.
+/// A tag for text that is not a tag: no part has it.
 fn no_tag() -> ContentEtag {
     ContentEtag::opaque([0; 16], u32::MAX)
 }
@@ -64,7 +64,7 @@ struct Draft {
     checksum: Option<ContentChecksum>,
 }
 
-/// The parts that were read, and what is being read.
+/// The parts that were read, and the state of the reader.
 #[derive(Debug)]
 struct Parts {
     place: Place,
@@ -75,7 +75,7 @@ struct Parts {
     text: String,
 }
 
-/// Reads the document. No entity is expanded but the predefined five and character references.
+/// Reads the document. Only the predefined five entities and character references are expanded.
 ///
 /// # Errors
 /// `InvalidDocument` and the like, all MalformedXML, when it is not one XML document of this shape
@@ -116,7 +116,7 @@ pub fn parts(body: &[u8]) -> Result<Vec<NamedPart>, Refusal> {
             }
             Event::Decl(head) => check_encoding(head.encoding())?,
             Event::Comment(_) | Event::PI(_) => {}
-            // A document type could define entities: none is needed here, so none is read.
+            // A document type could define entities. None is needed, so it is refused.
             Event::DocType(_) => return Err(not_xml()),
             Event::Eof => return parts.finish(),
         }

@@ -49,8 +49,8 @@ pub(super) fn read(headers: &HeaderMap) -> Result<Precondition, Refusal> {
     of_names(headers, &NAMES)
 }
 
-/// Conditions of a deletion: one tag, the time of the last change, the length. What S3 does not
-/// have on deletions is refused.
+/// Conditions of a deletion: one tag, the time of the last change, the length. Conditions that S3
+/// does not have on deletions are refused.
 ///
 /// # Errors
 /// `UnsupportedHeader` for other conditions; `InvalidHeaderValue` for a time or a length that
@@ -70,8 +70,8 @@ pub(super) fn delete(headers: &HeaderMap) -> Result<Precondition, Refusal> {
     Ok(precondition)
 }
 
-/// A header that restricts or protects. To take an empty one for none would do without that what
-/// the client asks for with it.
+/// A header that restricts or protects. If an empty one were ignored, the request would be carried
+/// out without its protection.
 pub(super) fn given<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
     match headers::text(headers, name)? {
         None if headers.contains_key(name) => Err(headers::invalid(name, "")),
@@ -79,7 +79,7 @@ pub(super) fn given<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a
     }
 }
 
-/// A time as conditions of deletions have it: an HTTP date, or ISO 8601.
+/// Parses the time in a condition of a deletion: an HTTP date, or ISO 8601.
 pub(super) fn time(text: &str) -> Option<Timestamp> {
     let http = httpdate::parse_http_date(text).ok();
     let http = http.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
@@ -107,7 +107,7 @@ pub(super) fn write(headers: &HeaderMap) -> Result<Precondition, Refusal> {
     Ok(Precondition { over_archived: true, ..of_names(headers, &NAMES)? })
 }
 
-/// Conditions in headers of these names.
+/// Reads conditions from headers of these names.
 ///
 /// # Errors
 /// `InvalidHeaderValue` for tags beyond ASCII, and for a header without a tag.
@@ -135,7 +135,7 @@ pub(super) fn of_names(
     })
 }
 
-/// A date. One that cannot be read is ignored (RFC 9110, 13.1.3).
+/// Reads a date. A malformed one is ignored (RFC 9110, 13.1.3).
 fn date(headers: &HeaderMap, name: &HeaderName) -> Option<Timestamp> {
     let time = httpdate::parse_http_date(headers.get(name)?.to_str().ok()?.trim()).ok()?;
     Some(Timestamp::from_unix(time.duration_since(std::time::UNIX_EPOCH).ok()?))
@@ -159,7 +159,7 @@ pub(super) fn tags_of(text: &str) -> Option<EtagMatch> {
 }
 
 /// Tags of content, quoted or not, separated by commas. A tag that this server never returns
-/// matches nothing. `None` if there is none.
+/// matches nothing. `None` if no tag is given.
 fn tags<'a>(texts: impl IntoIterator<Item = &'a str>) -> Option<EtagMatch> {
     let (mut tags, mut is_given) = (Vec::new(), false);
     for tag in texts.into_iter().flat_map(|text| text.split(',')).map(str::trim) {

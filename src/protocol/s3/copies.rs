@@ -120,7 +120,7 @@ fn check_changes(copy: &CopyNamed, class: Option<StorageClass>) -> Result<(), Re
     ))
 }
 
-/// A directive: `COPY`, which is meant when there is none, or `REPLACE`.
+/// A directive: `COPY`, which is the default, or `REPLACE`.
 fn directive(all: &HeaderMap, name: &'static str, unknown: &str) -> Result<Directive, Refusal> {
     match headers::text(all, name)? {
         None | Some("COPY") => Ok(Directive::Copy),

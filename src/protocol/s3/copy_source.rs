@@ -30,7 +30,7 @@ use crate::types::Revision;
 pub(super) const HEADER: &str = "x-amz-copy-source";
 /// The header with the wanted bytes of the source of a part.
 pub(super) const RANGE: &str = "x-amz-copy-source-range";
-/// What separates the version from the key.
+/// Separates the version from the key.
 const VERSION: &str = "?versionId=";
 
 static CONDITIONS: ConditionNames = ConditionNames {
@@ -57,7 +57,7 @@ pub(super) fn source(all: &HeaderMap) -> Result<NamedSource, Refusal> {
     Ok(NamedSource { path, precondition, range: None })
 }
 
-/// The bytes that the copy of a part wants; `None` for all.
+/// The range that a copy of a part takes; `None` for all bytes.
 ///
 /// # Errors
 /// `InvalidHeaderValue` unless it is `bytes=FIRST-LAST`.

@@ -26,9 +26,9 @@ use crate::types::DeleteScope;
 use crate::types::NameError;
 use crate::types::Pairing;
 
-/// Bytes of the document at most: 1,000 keys of 1,024 bytes, and conditions.
+/// The longest document, bytes: 1,000 keys of 1,024 bytes, and conditions.
 const DOCUMENT_BYTES_MAX: u64 = 2 * 1024 * 1024;
-/// Elements of the document at most: six of each object.
+/// The most elements of the document: six for each object.
 const ELEMENTS_MAX: usize = 8 * DELETIONS_MAX;
 
 /// `DeleteObjects`.
@@ -66,12 +66,12 @@ fn decode(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refu
     Ok(())
 }
 
-/// What the document says.
+/// The parsed document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeletionDocument {
     /// The objects, 1 to 1,000.
     pub items: Vec<BlobDeletion>,
-    /// Whether the answer names only those that were not deleted.
+    /// Whether the answer names only objects that were not deleted.
     pub quiet: bool,
 }
 
@@ -108,7 +108,7 @@ fn flag(element: &Element) -> Result<bool, Refusal> {
     }
 }
 
-/// An object to delete. What only is wrong with its key or version is refused for it alone.
+/// An object to delete. If only its key or version is invalid, only this object is refused.
 fn object(element: &Element) -> Result<BlobDeletion, Refusal> {
     element.only(&["Key", "VersionId", "ETag", "LastModifiedTime", "Size"])?;
     let key = element.child("Key").filter(|key| !key.text.is_empty());
@@ -135,7 +135,7 @@ fn object(element: &Element) -> Result<BlobDeletion, Refusal> {
     let (blob, scope) = match revision.transpose() {
         Ok(None) => (blob(&name), DeleteScope::Object),
         Ok(Some(revision)) => (blob(&name), DeleteScope::Version(revision)),
-        // No object has such a version.
+        // No object has a version with this id.
         Err(refused) => (Err(refused), DeleteScope::Object),
     };
     Ok(BlobDeletion {

@@ -1,4 +1,4 @@
-//! What the documents of requests have in common.
+//! Common code for the documents of requests.
 
 use crate::protocol::model::Operation;
 use crate::protocol::model::Refusal;
@@ -24,7 +24,7 @@ pub(super) fn completed_by(
     Ok(Parsed::NeedsBody { operation: operation.into(), body: DocumentBody { upload, decode } })
 }
 
-/// The text of a child that must be there.
+/// The text of a child that must exist.
 ///
 /// # Errors
 /// `MissingElement`.
@@ -44,7 +44,7 @@ pub(super) fn items<'a>(of: &'a Element, name: &str) -> Result<&'a [Element], Re
     }
 }
 
-/// The texts of all children of that name, without white space around.
+/// The texts of all children of that name, without surrounding white space.
 pub(super) fn texts(of: &Element, name: &str) -> Vec<String> {
     let children = of.children.iter().filter(|child| child.name == name);
     children.map(|child| child.text.trim().to_owned()).collect()

@@ -1,4 +1,4 @@
-//! What an answer repeats of its request.
+//! The parts of a request that its answer repeats.
 
 use http::Method;
 use http::request::Parts;
@@ -12,14 +12,14 @@ use crate::protocol::wire::query::Query;
 use crate::types::OwnerIds;
 use crate::types::Timestamp;
 
-/// What an answer repeats of its request.
+/// The parts of a request that its answer repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct S3Echo {
     pub(super) request_id: String,
     pub(super) time: Timestamp,
     /// Whether the method is HEAD.
     pub(super) head: bool,
-    /// What else the answer depends on.
+    /// Other parts of the request that determine the answer.
     pub(super) asked: Asked,
     /// The path, percent-encoded.
     pub(super) resource: String,
@@ -29,23 +29,23 @@ pub struct S3Echo {
     pub(super) bucket: String,
     /// The key, when the answer names it.
     pub(super) key: String,
-    /// The raw query, when the answer repeats some of it.
+    /// The raw query, if the answer repeats parts of it.
     pub(super) query: Option<String>,
-    /// The canonical id of the account's root user, and the account's name, where the answer has
-    /// them.
+    /// The canonical id of the account's root user, if the answer has it. The name of the account
+    /// follows.
     pub(super) owner: String,
     pub(super) owner_name: String,
     /// The canonical id and the shown name of the user that sent the request; `None` for others.
     pub(super) sender: Option<[String; 2]>,
     /// The region of buckets that were made without one.
     pub(super) region: String,
-    /// What a form asks of its answer.
+    /// The options of a form for its answer.
     pub(super) form: Option<Box<FormAnswer>>,
 }
 
 impl S3Echo {
-    /// Takes what it can from a head, well-formed or not. `request_id` is a fresh id, `time` the
-    /// time of the answer.
+    /// Reads as much as possible from a head, well-formed or not. `request_id` is a fresh id,
+    /// `time` the time of the answer.
     #[must_use]
     pub fn new(head: &Parts, request_id: String, time: Timestamp) -> Self {
         Self {
@@ -72,8 +72,8 @@ impl S3Echo {
         &self.request_id
     }
 
-    /// Adds the operation, and what its answer repeats of the URL. `region` is that of buckets that
-    /// were made without one.
+    /// Adds the operation, and the parts of the URL that its answer repeats. `region` is that of
+    /// buckets that were made without one.
     pub fn admitted(&mut self, head: &Parts, address: &Address, region: &str) {
         self.operation = parse::operation(head, address).ok();
         if self.operation.is_some_and(shows_owner) {
@@ -112,7 +112,7 @@ const fn shows_owner(operation: S3Operation) -> bool {
     repeats(operation) || matches!(operation, S3Operation::GetBucketAcl | S3Operation::GetObjectAcl)
 }
 
-/// Whether the document of the answer repeats what the URL names.
+/// Whether the document of the answer repeats names from the URL.
 const fn repeats(operation: S3Operation) -> bool {
     matches!(
         operation,
@@ -127,7 +127,7 @@ const fn repeats(operation: S3Operation) -> bool {
     )
 }
 
-/// Whether an answer shows where buckets are.
+/// Whether an answer shows the region of buckets.
 const fn is_about_buckets(operation: S3Operation) -> bool {
     matches!(
         operation,

@@ -31,7 +31,7 @@ pub(super) const OF_OBJECT: KeyHeaders = KeyHeaders {
     md5: "x-amz-server-side-encryption-customer-key-md5",
 };
 
-/// Those of the object from which a copy takes its bytes.
+/// The headers about the source of a copy.
 pub(super) const OF_SOURCE: KeyHeaders = KeyHeaders {
     algorithm: "x-amz-copy-source-server-side-encryption-customer-algorithm",
     key: "x-amz-copy-source-server-side-encryption-customer-key",
@@ -41,11 +41,11 @@ pub(super) const OF_SOURCE: KeyHeaders = KeyHeaders {
 /// The only algorithm.
 const ALGORITHM: &str = "AES256";
 
-/// What a request says of encryption: a key, or nothing.
+/// Reads the encryption headers of a request: a customer-provided key, or nothing.
 ///
 /// # Errors
 /// `UnknownEncryptionAlgorithm`; `InvalidHeaderValue` when one of the three headers is missing, the
-/// key is not 32 bytes in base64, or its MD5 is another.
+/// key is not 32 bytes in base64, or its MD5 differs.
 pub(super) fn read(all: &HeaderMap, names: &KeyHeaders) -> Result<RequestEncryption, Refusal> {
     let given = [names.algorithm, names.key, names.md5].map(|name| all.contains_key(name));
     if given == [false; 3] {
@@ -63,7 +63,7 @@ pub(super) fn read(all: &HeaderMap, names: &KeyHeaders) -> Result<RequestEncrypt
             .detail(Detail::HeaderName, names.algorithm)
             .detail(Detail::HeaderValue, algorithm));
     }
-    // Refused without its text.
+    // The refusal does not repeat the text of the key.
     let text = headers::text(all, names.key)
         .map_err(|_| invalid(names.key, "The secret key was invalid for the specified algorithm."))?
         .ok_or_else(|| {

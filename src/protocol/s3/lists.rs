@@ -76,7 +76,7 @@ pub(super) fn versions(request: &Request<'_>) -> Result<Parsed, Refusal> {
     list(request, Page { versions: Some(VersionOrder::NewestFirst), after, ..Page::default() })
 }
 
-/// Refuses parameters of the other version of the list.
+/// Refuses parameters that only the other version of the list has.
 fn refuse(query: &Query, others: &[&str]) -> Result<(), Refusal> {
     match others.iter().find(|name| query.has(name)) {
         Some(name) => {
@@ -87,7 +87,7 @@ fn refuse(query: &Query, others: &[&str]) -> Result<(), Refusal> {
     }
 }
 
-/// Where a page begins, and what it has.
+/// The start of a page, and its content.
 #[derive(Default)]
 struct Page {
     marker: Option<String>,
@@ -101,7 +101,7 @@ fn list(request: &Request<'_>, page: Page) -> Result<Parsed, Refusal> {
     let owned = |name: &str| Ok::<_, Refusal>(query.get(name)?.map(str::to_owned));
     arguments::is_encoded(query)?;
     let delimiter = owned("delimiter")?;
-    // Ceph's: the order does not matter to the client. Here lists are in order anyway.
+    // A parameter of Ceph for lists in any order. Lists of Blockyard are always in order.
     if delimiter.is_some() && query.get("allow-unordered")?.is_some_and(is_true) {
         return Err(wrong(
             "allow-unordered",

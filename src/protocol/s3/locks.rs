@@ -69,8 +69,8 @@ fn hold(text: &str) -> Option<bool> {
     [true, false].into_iter().find(|on| hold_word(*on) == text)
 }
 
-/// What a write says of the protection of the object that it makes. Dates are rounded up to whole
-/// seconds: Azure's protocol shows no more.
+/// Reads the protection that a write requests for the object that it makes. Dates are rounded up to
+/// whole seconds: Azure's protocol shows no more.
 ///
 /// # Errors
 /// `InvalidHeaderValue`.

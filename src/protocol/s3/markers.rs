@@ -1,14 +1,14 @@
 //! Markers of lists: the key or common prefix after which the next page begins.
 //!
-//! A marker that is a common prefix or begins with one passes over all of its keys, because the
-//! page before has shown it. A page that ended among deleted keys has not: then the marker is the
-//! last key that was passed, made longer than any key. Where such a marker is read, the list goes
-//! on after that key, inside the common prefix.
+//! A marker that is a common prefix or begins with one skips all of its keys, because the previous
+//! page has shown it. This is not so for a page that ended among deleted keys. Its marker is the
+//! last key that was passed, extended to be longer than any key. From such a marker the list
+//! continues after that key, inside the common prefix.
 
 use crate::protocol::model::operation::ListAfter;
 use crate::protocol::s3::address::KEY_BYTES_MAX;
 
-/// Between the key and what makes it longer. Neither is a character of text.
+/// Separates the key from its extension. Neither is a character of text.
 const END: char = '\u{10fffe}';
 const FILL: char = '\u{10ffff}';
 
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_that_were_passed_are_told_from_keys_that_were_shown() {
+    fn keys_that_were_passed_are_distinguished_from_keys_that_were_shown() {
         for key in ["", "a", "a/b", "a/\u{10fffe}", "a\u{10ffff}", &"k".repeat(1_024)] {
             assert_eq!(read(&passed(key)), ListAfter::Name(key.to_owned()), "{key}");
             assert_eq!(read(key), ListAfter::NameOrPrefix(key.to_owned()), "{key}");

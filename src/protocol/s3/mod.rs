@@ -10,13 +10,13 @@
 //!    `upload_checksums.rs`, `encryption.rs` (SSE-C), `upload.rs` (bodies), `documents.rs` (XML),
 //!    `naming.rs` (names of buckets), `versions.rs` (ids of versions), `owners.rs`, `markers.rs`
 //!    and `beside.rs`.
-//! 4. `render.rs` turns a reply or a refusal into a response head and body. `echo.rs` has what an
-//!    answer repeats of its request, `asked.rs` what else it depends on, `overrides.rs` the headers
-//!    that a signed request replaces in it.
+//! 4. `render.rs` turns a reply or a refusal into a response head and body. `echo.rs` has the parts
+//!    of a request that its answer repeats, `asked.rs` other parts that determine the answer,
+//!    `overrides.rs` the headers that a signed request replaces in it.
 //! 5. `errors.rs`: the code, status and text of each refusal.
-//! 6. `chunked.rs`: bodies in `aws-chunked` form. `form/`: forms of browsers, which `post.rs` makes
-//!    an operation of.
-//! 7. `sts.rs`: the token service, which gives out temporary keys.
+//! 6. `chunked.rs`: bodies in `aws-chunked` form. `form/`: forms of browsers; `post.rs` parses them
+//!    into an operation.
+//! 7. `sts.rs`: the token service, which issues temporary keys.
 
 mod acl;
 pub mod address;

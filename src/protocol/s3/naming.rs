@@ -1,5 +1,5 @@
-//! S3's rules of bucket names, which are checked where a request makes a bucket. A container that
-//! another dialect made is read, changed and deleted whatever its name.
+//! S3's rules of bucket names. They are checked only when a request creates a bucket: S3 requests
+//! can read, change and delete a container of any name.
 //!
 //! Source: S3 User Guide, "General purpose bucket naming rules". [`ContainerName`] has the rules of
 //! length, characters and IP addresses.
@@ -8,12 +8,12 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::types::ContainerName;
 
-/// What names of buckets must not begin with.
+/// Reserved prefixes of bucket names.
 const PREFIXES: &[&str] = &["xn--", "sthree-", "amzn-s3-demo-"];
-/// What names of buckets must not end with.
+/// Reserved suffixes of bucket names.
 const SUFFIXES: &[&str] = &["-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3"];
 
-/// Checks the name of a bucket that is to be made.
+/// Checks the name of a new bucket.
 ///
 /// # Errors
 /// `InvalidResourceName`.

@@ -42,11 +42,11 @@ use crate::types::Tags;
 
 /// The longest object of one PUT, bytes: 5 GiB.
 pub(super) const PUT_BYTES_MAX: u64 = 5 << 30;
-/// Bytes of names and values of metadata at most.
+/// The most bytes of names and values of metadata.
 const METADATA_BYTES_MAX: usize = 2 * 1024;
 /// The longest redirect location, bytes.
 const REDIRECT_BYTES_MAX: usize = 2 * 1024;
-/// What headers of metadata begin with.
+/// The prefix of headers with metadata.
 const META: &str = "x-amz-meta-";
 /// The coding of bodies in chunks. It describes the body, not the object.
 const AWS_CHUNKED: &str = "aws-chunked";
@@ -76,7 +76,7 @@ pub(super) fn head(request: &Request<'_>) -> Result<Parsed, Refusal> {
     Ok(Parsed::Ready(BlobOperation::GetBlobProperties { path, precondition }.into()))
 }
 
-/// `partNumber` of a read, which a range excludes.
+/// Reads `partNumber`, which cannot be combined with a range.
 fn part(request: &Request<'_>, range: Option<&ByteRange>) -> Result<Option<PartNumber>, Refusal> {
     if !request.query.has("partNumber") {
         return Ok(None);
@@ -123,7 +123,7 @@ pub(super) fn delete(request: &Request<'_>) -> Result<Parsed, Refusal> {
         Revision::Current | Revision::Snapshot(_) => DeleteScope::Object,
         version @ (Revision::Version(_) | Revision::Null) => DeleteScope::Version(version),
     };
-    // A right of those who may delete versions.
+    // Callers that may delete versions have this permission.
     precondition.lock.bypass = bypass && scope.is_version();
     Ok(Parsed::Ready(BlobOperation::DeleteBlob { path, precondition, scope }.into()))
 }
@@ -135,7 +135,7 @@ pub(super) fn storage_class(all: &HeaderMap) -> Result<Option<StorageClass>, Ref
     StorageClass::parse(text).map(Some).ok_or_else(unknown)
 }
 
-/// What an object has beyond the properties of a blob.
+/// Reads the fields of an object that Azure's blobs do not have.
 pub(super) fn object(
     all: &HeaderMap,
     class: Option<StorageClass>,
@@ -163,8 +163,8 @@ fn redirect(all: &HeaderMap) -> Result<Option<String>, Refusal> {
     ))
 }
 
-/// The wanted bytes. A range that cannot be read asks for the whole object, as HTTP says. So does
-/// one with a condition, `If-Range`: the whole object is right whether the condition holds or not.
+/// The requested range. A malformed range means the whole object, as HTTP says. So does a range
+/// with `If-Range`: the whole object is correct whether the condition holds or not.
 pub(super) fn range(all: &HeaderMap) -> Option<ByteRange> {
     all.get(RANGE)
         .filter(|_| !all.contains_key(IF_RANGE))
@@ -185,7 +185,7 @@ pub(super) fn properties(all: &HeaderMap) -> Result<BlobProperties, Refusal> {
     })
 }
 
-/// The codings of the object: those of the body without the chunks.
+/// The codings of the object: those of the body except `aws-chunked`.
 fn content_encoding(text: &str) -> Option<String> {
     let codings = text.split(',').map(str::trim);
     let own: Vec<&str> =

@@ -24,10 +24,10 @@ pub struct ResponseOverrides {
     pub expires: Option<String>,
 }
 
-/// Reads what the query overrides.
+/// Reads the headers that the query overrides.
 ///
 /// # Errors
-/// `InvalidInput` for an anonymous caller: only who signs may change headers.
+/// `InvalidInput` for an anonymous caller: only signed requests may change headers.
 pub fn overrides(head: &Parts, is_anonymous: bool) -> Result<ResponseOverrides, Refusal> {
     let is_read = matches!(head.method, Method::GET | Method::HEAD);
     let raw = head.uri.query().filter(|query| is_read && query.contains("response-"));

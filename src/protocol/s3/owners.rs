@@ -18,7 +18,8 @@ const DIGITS: usize = 12;
 /// Checks that the account is the one that a request expects.
 ///
 /// # Errors
-/// `AuthorizationFailure` for another account, `InvalidBucketOwner` for what is no account number.
+/// `AuthorizationFailure` for another account, `InvalidBucketOwner` for a value that is not an
+/// account number.
 pub(super) fn check(all: &HeaderMap, account: &AccountName) -> Result<(), Refusal> {
     for name in HEADERS {
         if !all.contains_key(name) {

@@ -68,7 +68,7 @@ fn served() -> impl Iterator<Item = &'static (S3Operation, Parser)> {
     SERVED.iter().chain(beside::SERVED)
 }
 
-/// What the URL of a request names. The key of a form is in a field.
+/// The level that a request names: its URL, or for a form a field with the key.
 fn level(head: &Parts, address: &Address) -> Level {
     match (&address.container, &address.blob) {
         (None, _) => Level::Service,
@@ -77,7 +77,7 @@ fn level(head: &Parts, address: &Address) -> Level {
     }
 }
 
-/// Which operation a request asks for.
+/// Finds the operation of a request.
 ///
 /// # Errors
 /// As [`route`]; `InvalidQueryParameterValue` when the query cannot be decoded.

@@ -15,10 +15,10 @@ use crate::protocol::s3::tagging;
 use crate::protocol::wire::headers;
 use crate::types::Tags;
 
-/// The field with the tags of the object: a document as that of `PutObjectTagging`.
+/// The field with the tags of the object: a document like that of `PutObjectTagging`.
 const TAGGING: &str = "tagging";
 
-/// `PostObject`. Its fields are headers by now; only the end of the file says how long it is.
+/// `PostObject`. Its fields have become headers. The length of the file is known only at its end.
 pub(super) fn post(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let form = request.form.ok_or_else(no_form)?;
     let all = request.headers;

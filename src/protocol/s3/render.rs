@@ -97,7 +97,7 @@ fn answer(reply: &Reply, echo: &S3Echo) -> Response<Bytes> {
     }
 }
 
-/// The answer to a deletion: the delete marker that was put, or the version that is gone.
+/// The answer to a deletion: the new delete marker, or the version that was removed.
 fn deleted(deletion: &Deletion, echo: &S3Echo) -> Response<Bytes> {
     let head = head::version(begin(204, echo), deletion.version);
     if deletion.is_marker { head.fixed("x-amz-delete-marker", "true") } else { head }.bodiless()
@@ -184,7 +184,7 @@ pub fn render_refusal(refusal: &Refusal, echo: &S3Echo) -> Response<Bytes> {
     head.xml(body)
 }
 
-/// In S3 it succeeds to delete what does not exist.
+/// In S3 the deletion of a missing object succeeds.
 fn deletes_nothing(refusal: &Refusal, echo: &S3Echo) -> bool {
     matches!(refusal.reason, Reason::BlobNotFound | Reason::VersionNotFound)
         && echo.operation == Some(S3Operation::DeleteObject)
@@ -201,7 +201,7 @@ pub fn render_refusal_without_text(refusal: &Refusal, echo: &S3Echo) -> Response
     if echo.head || status == 304 { head.bodiless() } else { head.empty() }
 }
 
-/// How a refusal is answered. Each setting that a bucket lacks has a code of its own.
+/// The code, status and text of a refusal. Each setting that a bucket lacks has a code of its own.
 fn row(refusal: &Refusal, echo: &S3Echo) -> ErrorRow {
     match refusal.reason == Reason::SettingNotFound {
         true => not_found(echo.operation).unwrap_or_else(|| error_row(refusal.reason)),

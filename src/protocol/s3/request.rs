@@ -21,21 +21,20 @@ use crate::protocol::wire::query::Query;
 use crate::types::ContainerName;
 use crate::types::PartNumber;
 
-/// What the names of signing parameters begin with, and of all headers of S3 in lower case.
+/// The prefix of signing parameters, and, in lower case, of all headers of S3.
 const OWN: &str = "x-amz-";
 
 /// The parameter that a presigned URL of version 4 has, and no other.
 const ALGORITHM: &str = "X-Amz-Algorithm";
 
 /// The headers of a request. A URL that is presigned with version 4 may have headers of S3 in its
-/// query: some clients put them there, because only the query is part of a URL. Those of other
-/// requests are parameters and nothing more: only version 4 signs the whole query. Checksums of a
-/// body do not count: who signs a URL has no body yet, and SDKs sign that of none. Source: S3,
-/// "Authenticating Requests: Using Query Parameters".
+/// query: some clients put them there, because only the query is part of a URL. In other requests
+/// they are only parameters: only version 4 signs the whole query. Checksums of a body are ignored
+/// in a query: the signer of a URL has no body yet, and SDKs sign the checksum of an empty one.
+/// Source: S3, "Authenticating Requests: Using Query Parameters".
 pub(super) fn headers(head: &Parts) -> Cow<'_, HeaderMap> {
     let query = head.uri.query().unwrap_or("");
-    // As `auth::claim` tells the versions apart: with this parameter the request is of version 4,
-    // or refused.
+    // As in `auth::claim`: a request with this parameter uses signature version 4 or is refused.
     let is_v4 = || form_urlencoded(query).any(|(name, _)| name == ALGORITHM);
     if query.is_empty() || !is_v4() {
         return Cow::Borrowed(&head.headers);
@@ -51,7 +50,7 @@ pub(super) fn headers(head: &Parts) -> Cow<'_, HeaderMap> {
     Cow::Owned(headers)
 }
 
-/// The decoded parameters of a query. Values are bytes, as those of headers.
+/// The decoded parameters of a query. Values are bytes, like those of headers.
 fn form_urlencoded(query: &str) -> impl Iterator<Item = (String, Vec<u8>)> {
     let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     let decode = |text: &str| percent_decode_str(&text.replace('+', " ")).collect::<Vec<u8>>();
@@ -70,7 +69,7 @@ pub(super) struct Request<'a> {
     pub(super) query: &'a Query,
     /// All headers.
     pub(super) headers: &'a HeaderMap,
-    /// What the URL names.
+    /// The account, bucket and key of the URL.
     pub(super) address: &'a Address,
     /// The form that the headers come from.
     pub(super) form: Option<&'a PostForm>,
@@ -88,7 +87,7 @@ impl Request<'_> {
     /// The object that the URL names, and its version if the query names one.
     ///
     /// # Errors
-    /// As [`Self::bucket`]; `InvalidQueryParameterValue` for what is no id of a version.
+    /// As [`Self::bucket`]; `InvalidQueryParameterValue` for a value that is not a version id.
     pub(super) fn object(&self) -> Result<BlobPath, Refusal> {
         let blob = self.address.blob.clone().ok_or(Reason::InvalidUri)?;
         Ok(BlobPath { container: self.bucket()?, blob, revision: versions::revision(self.query)? })
@@ -97,7 +96,7 @@ impl Request<'_> {
     /// `partNumber`.
     ///
     /// # Errors
-    /// `InvalidQueryParameterValue` for what is no number of a part.
+    /// `InvalidQueryParameterValue` for a value that is not a part number.
     pub(super) fn part_number(&self) -> Result<PartNumber, Refusal> {
         let text = self.query.get("partNumber")?.unwrap_or_default();
         let number = text.parse().ok().and_then(PartNumber::new);

@@ -1,7 +1,7 @@
 //! RestoreObject.
 //!
-//! Source: S3, RestoreObject. How many days a copy is kept has no meaning here: an object that was
-//! restored stays so (ADR 0014).
+//! Source: S3, RestoreObject. The number of days has no effect: a restored object stays restored
+//! (ADR 0014).
 
 use crate::protocol::model::Detail;
 use crate::protocol::model::Operation;

@@ -1,4 +1,4 @@
-//! The one table of S3 operations: which request is which.
+//! The table of S3 operations, which maps each request to its operation.
 //!
 //! Source: S3 API reference, "Actions".
 
@@ -7,7 +7,7 @@ use http::Method;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 
-/// What the URL of a request names.
+/// The level of the resource that the URL of a request names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// The account's buckets.
@@ -44,7 +44,7 @@ macro_rules! routes {
             }
         }
 
-        /// The rows, those with more parameters before those with fewer.
+        /// The rows. Rows with more parameters come before rows with fewer.
         const ROUTES: &[(Row, S3Operation)] = &[
             $((
                 (stringify!($method), Level::$level, &[$($parameter),*], stringify!($name)),
@@ -158,11 +158,11 @@ routes! {
     POST Object ["select"] SelectObjectContent;
 }
 
-/// Which operation a request asks for. `has` says whether the query has a parameter of that name,
-/// or the head a header that begins with `x-amz-`.
+/// Finds the operation of a request. `has` says whether the query has a parameter of that name, or
+/// the head a header that begins with `x-amz-`.
 ///
-/// A parameter that chooses an operation, and that the found one does not have, is refused: a
-/// `DELETE` of an object's `?acl` must not delete the object.
+/// A parameter that chooses another operation than the found one is refused: a `DELETE` of an
+/// object's `?acl` must not delete the object.
 ///
 /// # Errors
 /// `UnsupportedHttpVerb` when the level has no such operation; `InvalidInput` for a part without
@@ -193,7 +193,7 @@ pub fn route(
     Ok(*operation)
 }
 
-/// What names of headers begin with.
+/// The prefix of S3's own headers.
 pub(super) const HEADERS: &str = "x-amz-";
 
 /// Parameters that choose an operation, here or in later versions of S3.

@@ -1,5 +1,5 @@
-//! Settings of buckets that Blockyard has for no bucket, or with the same value for all: what tools
-//! that ask for them are answered.
+//! Answers about settings that no bucket of Blockyard has, or that have the same value for all
+//! buckets. Some tools request them.
 //!
 //! Source: S3 API reference, the pages of these operations and "List of error codes".
 
@@ -94,7 +94,7 @@ pub(super) const fn fixed(operation: S3Operation) -> Option<FixedDocument> {
         O::GetBucketLogging => ("BucketLoggingStatus", ""),
         O::GetBucketNotificationConfiguration => ("NotificationConfiguration", ""),
         O::GetBucketRequestPayment => ("RequestPaymentConfiguration", "<Payer>BucketOwner</Payer>"),
-        // Access control lists are in force, and who writes an object owns it.
+        // Access control lists are in force, and the writer of an object owns it.
         O::GetBucketOwnershipControls => {
             ("OwnershipControls", "<Rule><ObjectOwnership>ObjectWriter</ObjectOwnership></Rule>")
         }
@@ -114,7 +114,7 @@ pub(super) const fn fixed(operation: S3Operation) -> Option<FixedDocument> {
 pub(super) struct FixedDocument {
     /// The root element.
     pub(super) root: &'static str,
-    /// What is in it.
+    /// Its content.
     pub(super) content: &'static str,
 }
 

@@ -1,5 +1,5 @@
-//! The token service: which requests are calls of it, what they ask for, and its documents. It is
-//! served where S3 is.
+//! The token service: recognises and parses its calls, and renders its documents. It is served on
+//! the same ports as S3.
 //!
 //! Source: AWS Security Token Service API reference, "Actions" and "Common Error Types".
 
@@ -24,8 +24,8 @@ pub const BODY_BYTES_MAX: usize = 64 << 10;
 /// The type of bodies of calls.
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// Names of calls, as metrics, logs and the fault dial have them. The last one is of calls that are
-/// not served.
+/// Names of calls, for metrics, logs and the fault dial. The last one stands for calls that are not
+/// served.
 pub const CALL_NAMES: [&str; 4] =
     ["AssumeRole", "AssumeRoleWithWebIdentity", "GetCallerIdentity", "TokenService"];
 
@@ -87,7 +87,7 @@ impl StsError {
 }
 
 /// Whether a request calls the token service: the root of a host, with a form or with a query that
-/// names an action. No request of Azure or S3 is one.
+/// names an action. No request of Azure or S3 matches.
 #[must_use]
 pub fn is_call(head: &Parts) -> bool {
     if head.uri.path() != "/" {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_told_from_requests_of_azure_and_s3() {
+    fn calls_are_distinguished_from_requests_of_azure_and_s3() {
         let form = ("content-type", "application/x-www-form-urlencoded; charset=utf-8");
         let v4 = ("authorization", "AWS4-HMAC-SHA256 Credential=");
         for (method, uri, headers) in [

@@ -26,9 +26,9 @@ use crate::types::SettingKind;
 use crate::types::Tags;
 use crate::types::TagsError;
 
-/// The longest document of tags, bytes: 50 tags of the longest kind, in escapes.
+/// The longest document of tags, bytes: 50 tags of the greatest length, all escaped.
 const DOCUMENT_BYTES_MAX: u64 = 256 * 1024;
-/// What keys of tags must not begin with.
+/// The reserved prefix of tag keys.
 const RESERVED: &str = "aws:";
 const HEADER: &str = "x-amz-tagging";
 

@@ -1,5 +1,6 @@
-//! What S3 has and Blockyard does not serve. It is refused: to ignore a header that changes
-//! encryption, retention, access or conditions would do something else than the client asked for.
+//! Headers and parameters of S3 that Blockyard does not serve. They are refused: if a header that
+//! changes encryption, retention, access or conditions were ignored, the result would not be what
+//! the client requested.
 
 use http::HeaderMap;
 
@@ -11,7 +12,7 @@ use crate::protocol::s3::routes::S3Operation;
 use crate::protocol::s3::versions;
 use crate::protocol::wire::query;
 
-/// Headers, or what headers begin with, whose meaning is not served.
+/// Headers, or prefixes of headers, that are not served.
 const HEADERS: &[&str] = &[
     "x-amz-bypass-",
     "x-amz-copy-source",
@@ -29,7 +30,7 @@ const HEADERS: &[&str] = &[
 
 /// The operations that copy.
 const COPIES: &[S3Operation] = &[S3Operation::CopyObject, S3Operation::UploadPartCopy];
-/// Who owns new objects, and the one value that is served: who writes them.
+/// The owner of new objects, and the one value that is served: the writer.
 const OWNERSHIP: &str = "x-amz-object-ownership";
 const OWNERSHIP_SERVED: &str = "ObjectWriter";
 
@@ -41,8 +42,8 @@ const PROTECTING: &[S3Operation] = &[
     S3Operation::CreateMultipartUpload,
 ];
 
-/// Headers of the list above that some operations serve: their names, or what they begin with, and
-/// the operations.
+/// Headers of the list above that some operations serve: their names or prefixes, and the
+/// operations.
 const SERVED: &[(&str, &[S3Operation])] = &[
     (
         "x-amz-server-side-encryption-customer-",
@@ -97,7 +98,7 @@ pub(super) fn operation(operation: S3Operation) -> Refusal {
         .message(format!("Blockyard does not serve {}.", operation.name()))
 }
 
-/// Refuses headers whose meaning is not served.
+/// Refuses headers that are not served.
 ///
 /// # Errors
 /// `UnsupportedHeader`.
@@ -119,7 +120,7 @@ pub(super) fn check_headers(headers: &HeaderMap, operation: S3Operation) -> Resu
     Ok(())
 }
 
-/// Refuses a version where there is none.
+/// Refuses a version id on an operation that takes none.
 ///
 /// # Errors
 /// `InvalidQueryParameterValue`.

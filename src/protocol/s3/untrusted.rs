@@ -6,7 +6,7 @@ use crate::protocol::s3::errors::error_row;
 use crate::protocol::s3::locks;
 use crate::protocol::s3::tagging;
 
-/// Reads `bytes` as each kind of document; tells how many took them.
+/// Parses `bytes` as each kind of document, and returns how many accepted them.
 ///
 /// # Panics
 /// When a refusal is not the client's fault: a fault of this program.

@@ -1,4 +1,4 @@
-//! Length and checksums of a body, as its head says.
+//! Length and checksums of a body, from the head of the request.
 
 use http::HeaderMap;
 use http::header::CONTENT_LENGTH;
@@ -14,7 +14,7 @@ use crate::protocol::wire::headers;
 
 /// The length of the content of a body in chunks.
 const DECODED_LENGTH: &str = "x-amz-decoded-content-length";
-/// What the SHA-256 of the body says when it comes in chunks.
+/// The prefix of `x-amz-content-sha256` for a body in chunks.
 const CHUNKED: &str = "STREAMING-";
 
 /// Length and checksums of the body. The length is of the content: a body in chunks is longer.
@@ -26,8 +26,8 @@ pub(super) fn upload(all: &HeaderMap, len_max: u64) -> Result<Upload, Refusal> {
     of_len(all, content_len(all)?, len_max)
 }
 
-/// As [`upload`], for a body that may be missing: without a length, only its end says how long it
-/// is, as in HTTP/2.
+/// As [`upload`], for a body that may be missing: without a length, it is known only at the end of
+/// the body, as in HTTP/2.
 ///
 /// # Errors
 /// As [`upload`], but for `MissingContentLengthHeader` of a body that is not in chunks.
@@ -51,7 +51,7 @@ fn of_len(all: &HeaderMap, len: Option<u64>, len_max: u64) -> Result<Upload, Ref
     Ok(Upload { framing, md5, crc64: None, checksums: checksums::claimed(all)? })
 }
 
-/// Bytes of content; `None` when only the end of the body says.
+/// The length of the content; `None` if it is known only at the end of the body.
 ///
 /// # Errors
 /// As [`upload`].

@@ -19,12 +19,12 @@ use crate::types::UploadChecksum;
 
 /// The algorithm that an upload is to keep.
 const ALGORITHM: &str = "x-amz-checksum-algorithm";
-/// What its checksum is to cover.
+/// The header that says whether the checksum is of the full object or composite.
 const KIND: &str = "x-amz-checksum-type";
-/// What elements with a checksum begin with.
+/// The prefix of elements with a checksum.
 const ELEMENT: &str = "Checksum";
 
-/// The word for what a checksum covers.
+/// The word for the type of a checksum.
 pub(super) const fn coverage_word(coverage: Coverage) -> &'static str {
     match coverage {
         Coverage::FullObject => "FULL_OBJECT",
@@ -92,7 +92,7 @@ fn invalid(name: &str) -> Refusal {
     Refusal::new(Reason::InvalidInput).message(format!("Value for {name} header is invalid."))
 }
 
-/// What the checksum covers, if the request says so.
+/// Whether the checksum is of the full object or composite, if the request says so.
 ///
 /// # Errors
 /// `InvalidInput` (InvalidRequest) for another word.

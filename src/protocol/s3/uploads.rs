@@ -105,7 +105,7 @@ pub(super) fn list(request: &Request<'_>) -> Result<Parsed, Refusal> {
         Ok::<_, Refusal>(value.map(str::to_owned))
     };
     let after = text("key-marker")?;
-    // The id counts only beside the key.
+    // The id is used only together with the key.
     let marker = text("upload-id-marker")?.filter(|_| after.is_some());
     let after_upload = marker.map(|marker| {
         UploadId::parse(&marker).ok_or_else(|| {
@@ -126,13 +126,13 @@ pub(super) fn list(request: &Request<'_>) -> Result<Parsed, Refusal> {
     Ok(Parsed::Ready(UploadOperation::ListUploads(Box::new(list)).into()))
 }
 
-/// Nothing is demanded, and the content is plain or under a key.
+/// No condition, and content that is plain or under a key.
 fn encrypted(all: &HeaderMap) -> Result<Precondition, Refusal> {
     let encryption = encryption::read(all, &encryption::OF_OBJECT)?;
     Ok(Precondition { encryption, ..Precondition::default() })
 }
 
-/// The upload that the request names. An id that no upload has is that of no upload.
+/// The upload that the request names. A malformed id is treated as the id of a missing upload.
 pub(super) fn path(
     request: &Request<'_>,
     precondition: Precondition,

@@ -29,7 +29,7 @@ pub(super) fn get(request: &Request<'_>) -> Result<Parsed, Refusal> {
 /// `PutBucketVersioning`.
 ///
 /// # Errors
-/// `UnsupportedHeader` for the code of a device of multi-factor authentication.
+/// `UnsupportedHeader` for a code of multi-factor authentication.
 pub(super) fn put(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let action = SettingAction::SetVersioning(Versioning::Enabled);
     let set =

@@ -37,14 +37,14 @@ pub(super) fn of_id(text: &str) -> Option<Revision> {
     }
     let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
     let ticks = u64::from_be_bytes(bytes.try_into().ok()?);
-    // The highest bit tells versions from snapshots in the rows.
+    // In the rows the highest bit distinguishes versions from snapshots.
     (ticks >> 63 == 0).then(|| Revision::Version(Timestamp::from_ticks(ticks)))
 }
 
 /// The version that a request names; the current object if it names none.
 ///
 /// # Errors
-/// `InvalidQueryParameterValue` for what is no id of a version.
+/// `InvalidQueryParameterValue` for a value that is not a version id.
 pub(super) fn revision(query: &Query) -> Result<Revision, Refusal> {
     match query.get(PARAMETER)? {
         Some(text) => of_id(text).ok_or_else(|| invalid(text)),
@@ -53,7 +53,7 @@ pub(super) fn revision(query: &Query) -> Result<Revision, Refusal> {
     }
 }
 
-/// The refusal of what is no id of a version.
+/// The refusal of a text that is not a version id.
 pub(super) fn invalid(text: &str) -> Refusal {
     wrong("Invalid version id specified", text)
 }

@@ -13,12 +13,12 @@ use crate::protocol::wire::cors::CorsHeaders;
 use crate::protocol::wire::headers;
 use crate::types::CrossOriginRule;
 
-/// What an answer depends on, for caches.
+/// The request headers that determine an answer, for caches.
 const VARY: &str = "Origin, Access-Control-Request-Headers, Access-Control-Request-Method";
 /// Methods that a preflight request may ask about.
 const METHODS: [&str; 5] = ["GET", "PUT", "HEAD", "POST", "DELETE"];
 
-/// What a preflight request is answered with.
+/// The answer to a preflight request.
 ///
 /// # Errors
 /// `IncompletePreflight` without origin or method; `CorsPreflightFailure` when no rule fits.
@@ -55,7 +55,7 @@ pub fn preflight(all: &HeaderMap, rules: &[CrossOriginRule]) -> Result<CorsHeade
     Ok(out)
 }
 
-/// What the answer to an actual request carries besides: nothing without an `Origin`.
+/// The headers that the answer to an actual request gets: none without an `Origin`.
 #[must_use]
 pub fn actual(all: &HeaderMap, method: &str, rules: &[CrossOriginRule]) -> CorsHeaders {
     let origin = all.get("origin").and_then(|origin| origin.to_str().ok());

@@ -16,7 +16,7 @@ use crate::types::CorsRule;
 /// Headers of an answer, by name.
 pub type CorsHeaders = Vec<(&'static str, String)>;
 
-/// What a preflight request is answered with.
+/// The answer to a preflight request.
 ///
 /// # Errors
 /// `InvalidHeaderValue` without origin or method; `CorsPreflightFailure` when no rule fits.
@@ -43,7 +43,7 @@ pub fn preflight(all: &HeaderMap, rules: &[CorsRule]) -> Result<CorsHeaders, Ref
     Ok(out)
 }
 
-/// What the answer to an actual request carries besides: nothing without an `Origin`.
+/// The headers that the answer to an actual request gets: none without an `Origin`.
 #[must_use]
 pub fn actual(all: &HeaderMap, method: &str, rules: &[CorsRule]) -> CorsHeaders {
     let Some(origin) = all.get("origin").and_then(|origin| origin.to_str().ok()) else {

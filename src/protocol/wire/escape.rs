@@ -7,7 +7,7 @@ use percent_encoding::AsciiSet;
 use percent_encoding::NON_ALPHANUMERIC;
 use percent_encoding::utf8_percent_encode;
 
-/// What stays readable in a percent-encoded name.
+/// The complement of the characters that stay readable in a percent-encoded name.
 const NAME: AsciiSet =
     NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 

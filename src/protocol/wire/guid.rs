@@ -4,8 +4,8 @@
 
 use uuid::Uuid;
 
-/// The GUID of a text: 32 hexadecimal digits, the same with hyphens, that in braces or
-/// parentheses, or four values with `0x` in braces. `None` if it is no such text.
+/// The GUID of a text: 32 hexadecimal digits, the same with hyphens, that in braces or parentheses,
+/// or four values with `0x` in braces. `None` for other texts.
 pub(super) fn parse(text: &str) -> Option<Uuid> {
     if let Some(inside) = enclosed(text, '(', ')') {
         return hyphenated(inside);

@@ -177,7 +177,7 @@ fn add(open: &mut [Element], piece: &str) -> Result<(), Refusal> {
     }
 }
 
-/// What is not XML, or not of that kind.
+/// The refusal of a document that is not XML, or has another root.
 pub(in crate::protocol) fn not_xml() -> Refusal {
     Reason::InvalidDocument.into()
 }

@@ -11,7 +11,7 @@ use crate::query::value::Number;
 use crate::query::value::Value;
 use crate::query::value::number::Arithmetic;
 
-/// What is computed.
+/// The aggregate function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Count,
@@ -43,7 +43,7 @@ pub(crate) struct Aggregate {
     pub(crate) operand: Option<Expression>,
 }
 
-/// What a record makes of an aggregate.
+/// The change of an aggregate by a record.
 #[derive(Debug)]
 pub(crate) enum Change<'a> {
     /// The record does not count.
@@ -53,7 +53,7 @@ pub(crate) enum Change<'a> {
     Value(Value<'a>),
 }
 
-/// What an aggregate knows of the records so far. Its size does not depend on their number.
+/// The state of an aggregate over the records so far. Its size does not depend on their number.
 #[derive(Debug, Clone)]
 pub(crate) struct State {
     kind: Kind,
@@ -67,7 +67,7 @@ impl State {
         Self { kind: aggregate.kind, count: 0, value: Value::Null }
     }
 
-    /// What a record adds; nothing if its value is a null.
+    /// The value that a record adds; `None` for a null.
     pub(crate) fn operand<'a>(
         aggregate: &'a Aggregate,
         scope: Scope<'a>,
@@ -77,7 +77,7 @@ impl State {
             Some(operand) => operand.value(scope)?,
         };
         let is_sum = matches!(aggregate.kind, Kind::Sum | Kind::Average);
-        // A value that is no number is a fault of this record, not of the sum.
+        // A value that is not a number is a fault of this record, not of the sum.
         if !is_sum || value.is_null() {
             return Ok(value);
         }
@@ -85,9 +85,8 @@ impl State {
         Ok(value.number()?.value())
     }
 
-    /// What a value would make of the aggregate; the aggregate stays as it is. A sum of whole
-    /// numbers that no longer fits goes on as a float. A float that is no number (NaN) is neither
-    /// small nor large.
+    /// The change that a value would make; the aggregate itself does not change. A sum of whole
+    /// numbers that overflows continues as a float. NaN is neither small nor large.
     pub(crate) fn change<'a>(
         &self,
         value: Value<'a>,

@@ -1,4 +1,4 @@
-//! What evaluation costs. A unit is about what it takes to look at a byte.
+//! The cost of evaluation. A unit is about the cost of examining a byte.
 
 use std::cell::Cell;
 
@@ -22,7 +22,7 @@ impl Fuel {
         self.spent.get()
     }
 
-    /// Takes so many units, before the work is done if it may be much.
+    /// Takes `units`, before the work is done if it may be much.
     pub(crate) fn spend(&self, units: u64) -> Result<(), Trouble> {
         let spent = self.spent.get().saturating_add(units);
         self.spent.set(spent);

@@ -111,8 +111,8 @@ impl Function {
     }
 }
 
-/// Characters from `start`, which counts from zero, as the documents' example has it. What lies
-/// before the text or behind it is left out.
+/// Characters from `start`, which counts from zero, as the documents' example has it. Positions
+/// before the text or behind it are left out.
 fn substring(text: &str, start: i64, count: Option<i64>) -> Result<Value<'static>, Trouble> {
     if count.is_some_and(|count| count < 0) {
         return Err(Trouble::new(INVALID_ARGUMENT, "The length of SUBSTRING is negative."));

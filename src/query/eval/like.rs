@@ -15,7 +15,7 @@ enum Part {
     Exactly(char),
 }
 
-/// What stands between two `%`.
+/// The part of a pattern between two `%`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Segment {
     Text(Box<str>),
@@ -41,7 +41,7 @@ impl Segment {
         matches!(self, Self::Text(text) if text.is_empty())
     }
 
-    /// What remains behind the segment if the text begins with it.
+    /// The rest of the text behind the segment, if the text begins with it.
     fn at_start<'t>(&self, text: &'t str, fuel: &Fuel) -> Result<Option<&'t str>, Trouble> {
         match self {
             Self::Text(start) => {
@@ -75,7 +75,7 @@ impl Segment {
         }
     }
 
-    /// What remains behind the first place where the segment is.
+    /// The rest of the text behind the first occurrence of the segment.
     fn anywhere<'t>(&self, text: &'t str, fuel: &Fuel) -> Result<Option<&'t str>, Trouble> {
         match self {
             Self::Text(wanted) => {

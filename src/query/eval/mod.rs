@@ -1,4 +1,4 @@
-//! Expressions and what they become for one record.
+//! Expressions, and their evaluation for one record.
 
 pub(crate) mod aggregate;
 pub(crate) mod fuel;
@@ -22,9 +22,9 @@ use crate::query::value::number::Arithmetic;
 use crate::query::value::number_of_text;
 use crate::query::value::timestamp::Timestamp;
 
-/// A record. It finds the value of a column only when it is asked for it.
+/// A record. It finds the value of a column only when it is requested.
 pub(crate) trait Row {
-    /// What it costs to find a column, beside its value.
+    /// The cost of finding a column, beside its value.
     fn cost(&self, _column: usize) -> u64 {
         0
     }

@@ -1,7 +1,7 @@
 //! Delimited text: where a record ends and where its fields are.
 //!
-//! A quote has its meaning at the beginning of a field only. Within quotes two quotes are one. What
-//! follows the closing quote up to the separator belongs to the field as it is.
+//! A quote has its meaning at the beginning of a field only. Within quotes two quotes are one. Text
+//! between the closing quote and the separator belongs to the field unchanged.
 
 use std::borrow::Cow;
 
@@ -230,7 +230,7 @@ impl<'a> Record<'a> {
         (!self.found.is_coded).then_some((self.bytes, self.dialect.column))
     }
 
-    /// A field; `None` if there is no such one.
+    /// A field; `None` if it does not exist.
     pub(crate) fn field(&self, at: usize) -> Option<Cow<'a, [u8]>> {
         let end = *self.ends.get(at)?;
         let start = if at == 0 { 0 } else { self.ends[at - 1] + 1 };

@@ -32,14 +32,14 @@ use crate::query::value::Value;
 /// have about 8 MiB in memory, beside texts.
 const VALUES_MAX: usize = 128 * 1024;
 
-/// What the scanner found at the front of some bytes.
+/// The result of the scanner at the front of some bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Found {
     /// A record.
     Record(std::ops::Range<usize>),
-    /// Nothing but so many bytes between records.
+    /// Only bytes between records, and their number.
     Nothing(usize),
-    /// More bytes are needed, behind so many between records.
+    /// More bytes are needed, behind this number of bytes between records.
     More(usize),
 }
 
@@ -273,7 +273,7 @@ pub(crate) fn parse<'a>(
             return Fault::of_record(RECORD_TOO_LARGE, text, position);
         }
         let text = error.to_string();
-        // The library has no other way to tell it from what is no JSON.
+        // The library has no other way to distinguish it from invalid JSON.
         if text.starts_with("number out of range") {
             let text = "A number is out of range.";
             return Fault::of_record(INVALID_TYPE_CONVERSION, text, position);
@@ -333,7 +333,7 @@ impl Row for Record<'_> {
     fn column(&self, column: usize) -> Result<Value<'_>, Trouble> {
         let column = &self.columns[column];
         let mut json = self.json;
-        // A record that is no object has one column.
+        // A record that is not an object has one column.
         if !matches!(json, Json::Object(_)) && column.ordinal() == Some(1) {
             return Ok(json.value());
         }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-/// Bytes that are asked for at once.
+/// Bytes per request.
 const PIECE: u64 = 4 << 20;
 
 /// A range that is being read.

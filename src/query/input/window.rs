@@ -4,16 +4,16 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-/// Bytes that are asked for at once.
+/// Bytes per request.
 const READ: u64 = 1 << 20;
 
 /// A part of the blob in memory. The caller bounds it: it takes bytes out or stops.
 #[derive(Debug)]
 pub(crate) struct Window {
     bytes: Vec<u8>,
-    /// What of `bytes` was worked on.
+    /// The processed prefix of `bytes`.
     done: usize,
-    /// Of the first of `bytes` in the blob.
+    /// The offset of the first of `bytes` in the blob.
     offset: u64,
     length: u64,
 }
@@ -23,7 +23,7 @@ impl Window {
         Self { bytes: Vec::new(), done: 0, offset: 0, length }
     }
 
-    /// What was read and not worked on.
+    /// The bytes that were read and not processed.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[self.done..]
     }
@@ -46,13 +46,13 @@ impl Window {
         self.read() >= self.length
     }
 
-    /// What to read next.
+    /// The range to read next.
     pub(crate) fn wanted(&self) -> Range<u64> {
         let start = self.read();
         start..self.length.min(start.saturating_add(READ))
     }
 
-    /// Takes in what was read next. If that is nothing, the blob ends here.
+    /// Adds the bytes that were read next. If that is nothing, the blob ends here.
     pub(crate) fn feed(&mut self, bytes: &Bytes) {
         self.offset = self.position();
         self.bytes.drain(..self.done);

@@ -231,7 +231,7 @@ impl Arrow {
         if self.rows >= ROWS_MAX || self.batch >= BATCH_MAX { self.flush(out) } else { Ok(()) }
     }
 
-    /// Moves what the stream has written.
+    /// Moves the bytes that the stream has written.
     fn take(&mut self, out: &mut Vec<u8>) {
         out.append(self.stream.get_mut());
     }

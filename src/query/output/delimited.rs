@@ -24,7 +24,7 @@ pub(crate) struct Delimited {
     is_first: bool,
 }
 
-/// The separator, or what it is by default.
+/// The separator, or the default one.
 fn separator(text: &str, default: u8) -> Vec<u8> {
     if text.is_empty() { vec![default] } else { text.as_bytes().to_vec() }
 }
@@ -46,9 +46,9 @@ impl Delimited {
         for byte in column.iter().chain(&record).copied().chain(quote) {
             is_special[usize::from(byte)] = true;
         }
-        // Who reads lines drops it before a line feed.
+        // Readers of lines drop it before a line feed.
         is_special[usize::from(b'\r')] |= record.contains(&b'\n');
-        // Who reads it drops it before any byte, in quotes or not.
+        // Readers drop it before any byte, in quotes or not.
         if let Some(escape) = escape {
             is_special[usize::from(escape)] = true;
         }

@@ -1,4 +1,4 @@
-//! Records of delimited text. Lines without a byte are no records.
+//! Records of delimited text. Empty lines are not records.
 
 use std::borrow::Cow;
 
@@ -28,7 +28,7 @@ use crate::query::value::Value;
 
 /// Columns of a header.
 const HEADER_MAX: usize = 16 * 1024;
-/// Fields of a record that are looked at.
+/// The most fields of a record that are examined.
 const FIELDS_MAX: usize = 64 * 1024;
 /// Some programs write it before text in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -44,7 +44,7 @@ pub(crate) struct Reader {
     /// The position in a record of each column of the statement.
     columns: Vec<usize>,
     is_all: bool,
-    /// Fields at the front of a record that are looked at.
+    /// Fields at the front of a record that are examined.
     count: usize,
     names: Vec<String>,
     /// The size of parts if they are asked for, and where the current one begins.
@@ -140,7 +140,7 @@ impl Reader {
         }
     }
 
-    /// At the end of the blob, the part that is smaller than was asked for.
+    /// At the end of the blob, the part that is smaller than requested.
     fn last_part(&self, answer: &mut Answer, sink: &mut Sink) -> Result<(), Fault> {
         match self.split {
             Some((_, start)) if self.window.position() > start => {

@@ -165,7 +165,7 @@ impl Reader {
     }
 }
 
-/// A record of JSON; one that is no object has one column.
+/// A record of JSON; one that is not an object has one column.
 #[derive(Debug)]
 struct Object<'a> {
     record: input::Record<'a>,

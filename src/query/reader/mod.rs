@@ -16,7 +16,7 @@ use crate::query::request::Fault;
 use crate::query::request::Sink;
 use crate::query::sql::Statement;
 
-/// What a record counts as work beside its bytes, in bytes.
+/// The cost of a record beside its bytes, in bytes.
 pub(crate) const ROW: usize = 64;
 
 /// Reads a blob.

@@ -58,7 +58,7 @@ const GROUP_MAX: u64 = 128 << 20;
 /// Bytes that pages may take in any case.
 const PAGES_MIN: usize = 1 << 20;
 
-/// What is being read.
+/// The part that is being read.
 enum State {
     Tail,
     Metadata(Range<u64>),
@@ -179,7 +179,7 @@ impl Reader {
         }
     }
 
-    /// Takes in what was asked for.
+    /// Takes the requested bytes.
     fn take(&mut self, bytes: Bytes, answer: &Answer) -> Result<(), Fault> {
         match &mut self.state {
             State::Tail => {
@@ -245,7 +245,7 @@ impl Reader {
         Ok(())
     }
 
-    /// A group whose columns are to be read; without any if there is no such group.
+    /// The state that reads the columns of a group; without columns if the group does not exist.
     fn columns_of(&self, at: usize) -> Result<State, Fault> {
         let mut ranges = Vec::new();
         let Some(group) = self.metadata.as_ref().and_then(|m| m.row_groups().get(at)) else {
@@ -277,7 +277,7 @@ impl Reader {
         Ok(State::Columns { group: at, ranges, chunks: Vec::new() })
     }
 
-    /// Begins with the rows of a group whose columns are there; whether there is such a group.
+    /// Begins with the rows of a group whose columns were read. Returns whether the group exists.
     fn open(&mut self, at: usize) -> Result<bool, Fault> {
         let Some(group) = self.metadata.as_ref().and_then(|m| m.row_groups().get(at)) else {
             return Ok(false);
@@ -414,7 +414,7 @@ struct Record<'a> {
     row: usize,
     names: &'a [String],
     columns: &'a [usize],
-    /// Bytes of the values that were looked at. One of a dictionary may be large and in many rows.
+    /// Bytes of the values that were examined. One of a dictionary may be large and in many rows.
     touched: Cell<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! How much is done at once, and what is needed then.
+//! The length of a turn of work, and the bytes that are needed after it.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ const WORK: u64 = 1 << 20;
 /// Faults of one turn.
 const FAULTS: usize = 1000;
 
-/// What a reader needs to go on.
+/// The bytes that a reader needs to continue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Want {
     Bytes(Range<u64>),
@@ -36,7 +36,8 @@ impl Turn {
         Self { output: sink.data.len(), input: 0 }
     }
 
-    /// Counts work of so many bytes, and what the answer spent on it; whether the turn is over.
+    /// Counts the work on `input` bytes, and the cost of the answer. Returns whether the turn is
+    /// over.
     pub(crate) fn is_over(&mut self, input: usize, answer: &mut Answer, sink: &Sink) -> bool {
         self.input += input as u64 + answer.take_work();
         let output = sink.data.len().saturating_sub(self.output) as u64;

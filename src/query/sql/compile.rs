@@ -1,4 +1,4 @@
-//! From the tree of `sqlparser` to expressions. What the language does not have is refused.
+//! From the tree of `sqlparser` to expressions. Anything outside of the language is refused.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "the tree has all of SQL, most is refused")]
 
@@ -80,7 +80,7 @@ pub(crate) fn statement(text: &str) -> Result<Statement, Fault> {
     Ok(Statement { projection, from, filter, limit, columns, aggregates })
 }
 
-/// What is not in the language, in its own words.
+/// The fault for a construct outside of the language, in its own words.
 pub(crate) fn refused(what: &dyn std::fmt::Display) -> Fault {
     let text: String = what.to_string().chars().take(80).collect();
     wrong(format!("This is not supported: {text}"))
@@ -254,7 +254,7 @@ fn not(operand: Expression) -> Expression {
     Expression::Not(Box::new(operand))
 }
 
-/// What the operands of a chain are joined by.
+/// The operator that joins the operands of a chain.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Joint {
     And,

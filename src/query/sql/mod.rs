@@ -17,7 +17,7 @@ use crate::query::trouble::PARSE_ERROR;
 #[derive(Debug, Clone)]
 pub(crate) struct Statement {
     pub(crate) projection: Projection,
-    /// What follows `BlobStorage[*]` in `FROM`.
+    /// The path behind `BlobStorage[*]` in `FROM`.
     pub(crate) from: Vec<Access>,
     pub(crate) filter: Option<Expression>,
     pub(crate) limit: Option<u64>,
@@ -27,7 +27,7 @@ pub(crate) struct Statement {
     pub(crate) aggregates: Vec<Aggregate>,
 }
 
-/// What is selected.
+/// The selected values.
 #[derive(Debug, Clone)]
 pub(crate) enum Projection {
     /// `*`.

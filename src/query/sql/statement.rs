@@ -175,7 +175,7 @@ fn limit(parser: &mut Parser<'_>) -> Result<Option<u64>, Fault> {
     limit.map(Some)
 }
 
-/// `BlobStorage`, `BlobStorage[*]`, or the latter with a path. What is in brackets is a number or
+/// `BlobStorage`, `BlobStorage[*]`, or the latter with a path. The brackets contain a number or
 /// `*`.
 fn table(parser: &mut Parser<'_>) -> Result<Vec<Access>, Fault> {
     let token = parser.next_token();

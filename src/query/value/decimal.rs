@@ -46,7 +46,7 @@ impl Decimal {
         Self::new(unscaled, u8::try_from(fraction.len()).ok()?)
     }
 
-    /// The nearest one with so many digits behind the point. Halves go away from zero.
+    /// The nearest decimal with `scale` digits behind the point. Halves are rounded away from zero.
     pub(crate) fn rescaled(self, scale: u8) -> Option<Self> {
         let unscaled = if scale >= self.scale {
             self.unscaled.checked_mul(power(scale - self.scale)?)?
@@ -134,7 +134,7 @@ impl Decimal {
         self.to_string().parse().unwrap_or(f64::NAN)
     }
 
-    /// Without what is behind the point.
+    /// Without the digits behind the point.
     pub(crate) fn whole(self) -> i128 {
         power(self.scale).map_or(0, |by| self.unscaled / by)
     }

@@ -1,4 +1,4 @@
-//! Values: what a column has and what an expression becomes.
+//! Values of columns and expressions.
 
 pub(crate) mod cast;
 pub(crate) mod decimal;
@@ -251,14 +251,14 @@ pub(crate) fn write_json_text(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Appends a number; what is not finite becomes a null.
+/// Appends a number; infinite values and NaN become null.
 fn write_json_float(out: &mut Vec<u8>, number: f64) {
     if serde_json::to_writer(&mut *out, &number).is_err() {
         debug_assert!(false, "a vector takes all");
     }
 }
 
-/// Appends a value without white space. Its depth is that of what was parsed, so it is bounded.
+/// Appends a value without white space. Its depth is that of the parsed text, so it is bounded.
 pub(crate) fn write_json(out: &mut Vec<u8>, json: &Json<'_>) {
     match json {
         Json::Null => out.extend_from_slice(b"null"),

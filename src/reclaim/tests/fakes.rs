@@ -113,7 +113,7 @@ impl IndexHost for FakeIndex {
     async fn read(&self, target: Target, read: Read) -> Result<ReadReply, Error> {
         let number = self.at(target)?;
         if *self.fail_reads_of.lock().unwrap() == Some(number) {
-            return Err(Error::Corrupt(Damage::Rows("as told".to_owned())));
+            return Err(Error::Corrupt(Damage::Rows("as planned".to_owned())));
         }
         let slow = *self.slow_reads.lock().unwrap();
         self.clock.sleep(slow).await;
@@ -132,7 +132,7 @@ impl IndexHost for FakeIndex {
     async fn write_shared(&self, target: Target, write: Arc<Write>) -> Result<WriteReply, Error> {
         let number = self.at(target)?;
         if *self.fail_writes_of.lock().unwrap() == Some(number) {
-            return Err(Error::Unavailable("as told".to_owned()));
+            return Err(Error::Unavailable("as planned".to_owned()));
         }
         let slow = *self.slow_writes.lock().unwrap();
         self.clock.sleep(slow).await;
@@ -184,7 +184,7 @@ pub(super) struct FakeCapacity {
     pub(super) poisoned_extents: Mutex<BTreeSet<u64>>,
     /// The next call that frees or retains panics.
     pub(super) trap: AtomicBool,
-    /// What audits told, one after the other.
+    /// The reports of audits, one after the other.
     pub(super) audited: Mutex<Vec<(ExtentId, Audited)>>,
 }
 

@@ -10,7 +10,7 @@ use crate::capacity::ExtentState::{Open, Sealed};
 use crate::index::InFlight;
 use crate::index::NewBlobFields;
 use crate::index::api::*;
-use crate::index::inflight::CopyGuard;
+use crate::index::inflight::CopyNote;
 use crate::index::objects::fake::Partition;
 use crate::reclaim::Reclaim;
 use crate::types::*;
@@ -96,12 +96,12 @@ fn copy(
     inflight: &InFlight,
     from: &str,
     to: &str,
-) -> Option<CopyGuard> {
+) -> Option<CopyNote> {
     let owner = |partitions: &mut [Partition], name: &str| {
         let position = RoutingKey::blob(&key(name));
         partitions.iter().position(|p| p.memory.range.contains(position.as_bytes())).unwrap()
     };
-    let guard = inflight.copy();
+    let note = inflight.copy();
     let share =
         Share { key: key(from), revision: Revision::Current, guard: Guard::default(), range: None };
     let source = owner(partitions, from);
@@ -115,7 +115,7 @@ fn copy(
             panic!("nothing here is encrypted")
         }
     };
-    guard.met(content.pieces().flat_map(locations).map(|location| location.extent));
+    note.met(content.pieces().flat_map(locations).map(|location| location.extent));
     let put = PutCopy {
         key: key(to),
         guard: Guard::default(),
@@ -133,7 +133,7 @@ fn copy(
     };
     let destination = owner(partitions, to);
     partitions[destination].write(&Write::PutCopy(Box::new(put))).unwrap();
-    Some(guard)
+    Some(note)
 }
 
 const BLOCKS: u64 = 80;
@@ -170,7 +170,7 @@ fn change_long(dice: &mut Dice, next: &mut u64, partitions: &mut [Partition], in
 /// The audit comes back to a blob that names more than fits into an answer, and meanwhile what it
 /// names moves from row to row.
 #[tokio::test(start_paused = true)]
-async fn audit_keeps_what_moves_within_a_blob_that_is_told_in_parts() {
+async fn audit_keeps_what_moves_within_a_blob_that_is_returned_in_parts() {
     let mut freed_in_all = 0;
     for seed in 0..40 {
         let bench = Bench::new();
@@ -261,7 +261,7 @@ async fn audit_keeps_what_copies_name_though_their_sources_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn audit_waits_for_a_copy_that_has_not_told_what_it_met() {
+async fn audit_waits_for_a_copy_that_has_not_reported_what_it_met() {
     let bench = Bench::new();
     bench.capacity.add(1, Data, Sealed, 100);
     bench.index.must(&put("z", &[location(1, 0, 9)]));
@@ -320,7 +320,7 @@ async fn shared_bytes_in_an_open_extent_come_back_soon_after_they_were_dropped()
     assert_eq!(bench.capacity.live(1).len(), 100, "nothing calls for the extent's end yet");
     bench.counted.shared_dropped(9);
     bench.after(soon * 2).await;
-    // What was written meanwhile had its row before the guard went.
+    // What was written meanwhile had its row before the note went.
     drop(writing);
     bench.after(soon * 2).await;
     assert_eq!(bench.capacity.live(1).len(), 10, "only what is named stays");

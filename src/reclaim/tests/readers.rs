@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::fakes::*;
 use crate::capacity::ExtentKind::Data;
 use crate::capacity::ExtentState::Sealed;
-use crate::index::inflight::ReadGuard;
+use crate::index::inflight::ReadNote;
 use crate::reclaim::Error;
 use crate::reclaim::readers;
 use crate::reclaim::readers::LastWarning;
@@ -21,12 +21,12 @@ const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// What is logged of a read that runs for long.
-const TOLD: &str =
+const WARNING: &str =
     "a read has been running for long; no space of its extents is freed until it ends";
 
 const ONE: ExtentId = ExtentId::new(1);
 
-fn read(bench: &Bench) -> ReadGuard {
+fn read(bench: &Bench) -> ReadNote {
     bench.inflight.read(bench.env.clock.monotonic())
 }
 
@@ -225,8 +225,8 @@ async fn age_of_the_oldest_read_is_shown_and_warned_about_once_in_a_while() {
     drop(second);
     assert_eq!((warnings(), bench.metrics.oldest_read_seconds.get()), (3, 0));
     for seconds in [301, 601, 300] {
-        let told = format!("{TOLD} seconds={seconds} read=\"a read in one step\"");
-        assert_eq!(log.lines_with(&["WARN", &told]), 1, "{seconds}: {}", log.text());
+        let warning = format!("{WARNING} seconds={seconds} read=\"a read in one step\"");
+        assert_eq!(log.lines_with(&["WARN", &warning]), 1, "{seconds}: {}", log.text());
     }
     assert_eq!(log.lines_with(&["WARN"]), 3, "{}", log.text());
 }
@@ -238,14 +238,14 @@ async fn warning_names_the_read_and_its_request() {
     let log = CapturedLog::default();
     let _kept = log.begin();
     let id = Uuid::from_u128(7);
-    let guard = {
+    let note = {
         let _entered = request::enter(Some(id));
         read(&bench)
     };
-    guard.describe("Get Blob photos/cat".to_owned());
+    note.describe("Get Blob photos/cat".to_owned());
     bench.after(SECOND * 301).await;
     readers::watch(&reclaim, &mut LastWarning::default()).await;
-    drop(guard);
-    let told = format!("{TOLD} seconds=301 read=\"Get Blob photos/cat\" request={id}");
-    assert_eq!(log.lines_with(&["WARN", &told]), 1, "{}", log.text());
+    drop(note);
+    let warning = format!("{WARNING} seconds=301 read=\"Get Blob photos/cat\" request={id}");
+    assert_eq!(log.lines_with(&["WARN", &warning]), 1, "{}", log.text());
 }

@@ -113,13 +113,13 @@ async fn an_extent_that_is_too_much_alone_is_audited_in_parts() {
         let report = with_memory(&bench, ranges).audit().await.unwrap();
         assert!(report.walks > 6, "{} walks", report.walks);
         assert_all_freed(&bench);
-        let told = bench.capacity.audited.lock().unwrap();
-        for (extent, audited) in told.iter() {
-            let times = told.iter().filter(|(of, _)| of == extent).count();
+        let calls = bench.capacity.audited.lock().unwrap();
+        for (extent, audited) in calls.iter() {
+            let times = calls.iter().filter(|(of, _)| of == extent).count();
             let expected = if times == 1 { Audited::Whole } else { Audited::Part };
             assert_eq!(*audited, expected, "{extent} with {ranges} ranges");
         }
-        assert!(told.iter().any(|(_, audited)| *audited == Audited::Part));
+        assert!(calls.iter().any(|(_, audited)| *audited == Audited::Part));
     }
 }
 

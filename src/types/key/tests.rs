@@ -185,8 +185,8 @@ fn positions_tell_the_name_that_they_passed() {
             let after = RoutingKey::after_name(account, container, text, collation);
             assert!(after > row(&[0xFF; 20]));
             for passed in [after, row(&[0]), row(b"row")] {
-                let told = RoutingKey::passed_name(&passed, collation);
-                assert_eq!(told.as_deref(), Some(text));
+                let name = RoutingKey::passed_name(&passed, collation);
+                assert_eq!(name.as_deref(), Some(text));
             }
             assert_eq!(RoutingKey::passed_name(key.as_bytes(), collation), None, "it follows");
             let prefix = RoutingKey::prefix(account, container, text, collation);
@@ -204,20 +204,21 @@ fn positions_tell_the_version_they_have_passed() {
     let time = |ticks| Timestamp::from_ticks(ticks);
     let after =
         |ticks| RoutingKey::after_version(account, container, ("n", time(ticks)), Collation::Utf8);
-    let told = |position: &[u8]| RoutingKey::passed_version(&Bytes::copy_from_slice(position));
+    let version_of =
+        |position: &[u8]| RoutingKey::passed_version(&Bytes::copy_from_slice(position));
     let behind = after(700);
-    assert_eq!(told(&behind), Some(time(700)));
+    assert_eq!(version_of(&behind), Some(time(700)));
     // The version itself follows: the one before it, which is newer by a tick, is passed.
     let at = &behind[..behind.len() - 1];
-    assert_eq!(told(at), Some(time(701)));
+    assert_eq!(version_of(at), Some(time(701)));
     assert!(after(701) <= at && at < behind, "nothing is passed that was not, and it goes on");
     // Rows before the versions: all versions follow.
     let key = &at[..at.len() - 8];
     let newest = time(u64::MAX >> 1);
     for other in [&[0][..], &[1, 2, 3], &[0x7f; 12], &[0x80]] {
-        assert_eq!(told(&[key, other].concat()), Some(newest), "{other:?}");
+        assert_eq!(version_of(&[key, other].concat()), Some(newest), "{other:?}");
     }
-    assert_eq!(told(key), None, "it follows as a whole");
-    assert_eq!(told(&RoutingKey::after_name(account, container, "n", Collation::Utf8)), None);
-    assert_eq!(told(b""), None);
+    assert_eq!(version_of(key), None, "it follows as a whole");
+    assert_eq!(version_of(&RoutingKey::after_name(account, container, "n", Collation::Utf8)), None);
+    assert_eq!(version_of(b""), None);
 }

@@ -1,5 +1,4 @@
-//! What only one of two dialects allows: names that Azure lets nobody make, bodies without a
-//! length.
+//! What only one of two dialects allows: names that Azure does not permit, bodies without a length.
 
 use super::Both;
 use super::OPEN_BYTES_MAX;

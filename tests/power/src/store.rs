@@ -244,7 +244,7 @@ impl Store {
         }
     }
 
-    /// The power fails. Nobody may use the file system meanwhile.
+    /// The power fails. The file system must not be used meanwhile.
     pub fn cut(&mut self, mode: Mode, seed: u64) -> Report {
         let mut rng = Rng::with_seed(seed);
         let mut report = Report::default();

@@ -45,9 +45,9 @@ def main(options, scratch):
     suite.write_bytes(SUITE.read_bytes())
     with cli.server(options, scratch, extra=accounts.BOTH) as server:
         other = accounts.second(server)
-        told = {"CONNECTION_STRING": server.account.connection_string, "SECOND": other.connection_string,
+        environment = {"CONNECTION_STRING": server.account.connection_string, "SECOND": other.connection_string,
                 "SECOND_SAS": accounts.sas(other), "LOCKING": accounts.locking(server).connection_string}
-        done = subprocess.run([program, suite], env={**os.environ, **told}, capture_output=True, text=True, timeout=600,
+        done = subprocess.run([program, suite], env={**os.environ, **environment}, capture_output=True, text=True, timeout=600,
                               stdin=subprocess.DEVNULL)
     print(done.stderr[-4000:])
     for line in done.stdout.splitlines():

@@ -38,9 +38,9 @@ def main(options, scratch):
     with cli.server(options, scratch) as server:
         account = server.account
         account.service().create_container(CONTAINER)
-        told = {"ENDPOINT": s3_clients.endpoint(account), "ADDRESS": account.address, "ACCOUNT": account.name, "KEY": account.key,
+        environment = {"ENDPOINT": s3_clients.endpoint(account), "ADDRESS": account.address, "ACCOUNT": account.name, "KEY": account.key,
                 "CONTAINER": CONTAINER}
-        done = subprocess.run([program], env={**os.environ, **told}, capture_output=True, text=True, timeout=600,
+        done = subprocess.run([program], env={**os.environ, **environment}, capture_output=True, text=True, timeout=600,
                               stdin=subprocess.DEVNULL)
         print(done.stderr[-4000:])
         for line in done.stdout.splitlines():

@@ -37,10 +37,10 @@ def main(options, scratch):
         account = server.account
         account.service().create_container(BUCKET)
         s3_clients.written_by_blob(account, BUCKET)
-        told = {"ENDPOINT": s3_clients.endpoint(account), "KEY_ID": account.name, "SECRET": account.key, "BUCKET": BUCKET,
+        environment = {"ENDPOINT": s3_clients.endpoint(account), "KEY_ID": account.name, "SECRET": account.key, "BUCKET": BUCKET,
                 "LARGE": str(scratch / "large.bin")}
         (scratch / "large.bin").write_bytes(content("large", 12 << 20))
-        done = subprocess.run([program, suite], env={**os.environ, **told}, capture_output=True, text=True, timeout=600,
+        done = subprocess.run([program, suite], env={**os.environ, **environment}, capture_output=True, text=True, timeout=600,
                               stdin=subprocess.DEVNULL)
         print(done.stderr[-4000:])
         for line in done.stdout.splitlines():

@@ -92,7 +92,7 @@ def fault(answer):
     return inside.partition("\r\n")[0], code
 
 
-def test_what_is_wrong_with_the_whole_batch_is_told_in_a_part(container, wire):
+def test_errors_of_the_whole_batch_are_returned_in_a_part(container, wire):
     part = f"--b\r\nContent-Type: application/http\r\n\r\nDELETE /{container.container_name}/a HTTP/1.1\r\n\r\n"
     body = (part + "--b--\r\n").encode()
     format_of_header = "400 The value for one of the HTTP headers is not in the correct format."

@@ -217,7 +217,7 @@ def test_the_part_of_a_wrong_batch_has_the_headers_of_an_answer(account, contain
         assert int(headers["content-length"]) == len(document) and document.endswith("</Error>")
         assert headers["server"] and headers["content-type"] == "application/xml"
     unsigned = wire.request("POST", "/", {"comp": "batch"}, {"content-type": "multipart/mixed"}, b"x", sign=False)
-    assert (unsigned.status, unsigned.code) == (401, "NoAuthenticationInformation"), "nothing is told to strangers"
+    assert (unsigned.status, unsigned.code) == (401, "NoAuthenticationInformation"), "nothing is revealed to anonymous callers"
 
 
 def test_a_property_md5_of_any_length_where_it_is_not_compared(container, wire):

@@ -154,7 +154,7 @@ def test_refused_copies_say_what_the_source_said(two_keys, account, source, cont
 
 
 @pytest.mark.parametrize("synchronous", [{}, {"x-ms-requires-sync": "true"}])
-def test_a_missing_source_is_told_before_a_blob_in_the_way(account, source, container, wire, synchronous):
+def test_a_missing_source_is_reported_before_a_blob_in_the_way(account, source, container, wire, synchronous):
     """`object_store` copies so without overwriting."""
     blob = container.get_blob_client("there")
     blob.upload_blob(b"x")
@@ -342,5 +342,5 @@ def test_sources_on_other_servers_refuse_in_their_own_words(opened, elsewhere): 
     for operation, (path, query, headers) in every.items():
         answer = wire.request("PUT", path, query, {**headers, "x-ms-copy-source": elsewhere.url("/404")})
         assert (answer.status, answer.code) == (404, cannot), operation
-        told = answer.headers["x-ms-copy-source-status-code"], answer.headers["x-ms-copy-source-error-code"]
-        assert told == ("404", "BlobNotFound"), operation
+        reported = answer.headers["x-ms-copy-source-status-code"], answer.headers["x-ms-copy-source-error-code"]
+        assert reported == ("404", "BlobNotFound"), operation

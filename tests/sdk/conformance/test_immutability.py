@@ -85,7 +85,7 @@ def test_an_account_says_whether_containers_have_it(server, account, immutable, 
     other.delete_container()
     text = commands.refused(server, "account", "set", account.name, "--object-lock", "on")
     assert "--versioning on" in text
-    # What is refused in part changes nothing.
+    # A request that is refused in part changes nothing.
     text = commands.refused(server, "account", "set", account.name, "--object-lock", "on", "--container-retention", "3")
     assert "--versioning on" in text
     _, text, _ = commands.run(server, "account", "show", account.name)

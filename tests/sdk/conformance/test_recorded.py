@@ -443,7 +443,7 @@ def test_metadata_names_that_differ_in_case_only(blob, wire):
     assert (answer.status, answer.getheader("x-ms-error-code")) == (400, "InvalidMetadata")
 
 
-def test_requests_of_other_services_are_told_what_is_served(account, container):
+def test_requests_of_other_services_learn_what_is_served(account, container):
     lake = Wire(account, host=f"{account.name}.dfs.localhost", path_style=False).request("GET", "/", {"resource": "account"})
     assert (lake.status, lake.code) == (501, "NotImplemented")
     assert b"It serves Azure Blob at ACCOUNT.blob.DOMAIN" in lake.body

@@ -345,7 +345,7 @@ def test_an_account_goes_with_its_deleted_containers(server):
 
 
 def test_the_days_end(request, tmp_path):
-    """A day of two seconds: what was deleted is gone after it."""
+    """A day of two seconds: soft-deleted blobs expire after it."""
     extra = [f"--account={DEV_NAME}:{DEV_KEY}", "--retention-day=2"]
     with Server(request.config.getoption("--binary"), [tmp_path / "data"], tmp_path / "log", extra) as server:
         server.start()

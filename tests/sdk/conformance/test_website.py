@@ -45,7 +45,7 @@ def test_documents_are_served_to_everybody(site, get):
         status, headers, data = get(path)
         assert (status, data, headers["content-type"]) == (200, wanted, "text/html"), path
         assert headers["cache-control"] == "max-age=7"
-        assert headers["x-ms-blob-type"] is None, "what a blob is, a site does not tell"
+        assert headers["x-ms-blob-type"] is None, "a site does not reveal the type of a blob"
     status, headers, data = get("/data/%C3%A4%20b.bin")
     assert (status, data) == (200, bytes(range(256)) * 300)
 

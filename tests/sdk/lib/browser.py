@@ -84,7 +84,7 @@ class Browser:
         self._devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def screen(self, width, height):
-        """Has a screen of so many pixels, with scroll bars that take no room, as on phones."""
+        """Sets the size of the screen in pixels, with scroll bars that take no room, as on phones."""
         self._devtools("Emulation.setScrollbarsHidden", hidden=True)
         self._devtools("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 

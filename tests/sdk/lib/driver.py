@@ -1,4 +1,4 @@
-"""The load driver of benches/load, running beside a script until it is told to end."""
+"""The load driver of benches/load, running beside a script until its input is closed."""
 
 import json
 import subprocess

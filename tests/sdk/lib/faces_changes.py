@@ -208,7 +208,7 @@ def snapshot_blob(_draw, model, key):
 
 @change("blob")
 def acquire_lease(_draw, model, key):
-    """Lease Blob, for ever."""
+    """Lease Blob, infinite."""
     blob = model.blobs.get(key)
     if blob is None or blob.lease:
         return None

@@ -122,7 +122,7 @@ class Model:
         self.staged[key] = {}
 
     def wrong(self, key, face, shown):
-        """In which ways what a protocol shows is not what it must show. Takes over tags that only the server can know."""
+        """The differences between what a protocol shows and the model. Takes over tags that only the server can know."""
         blob = self.blobs.get(key)
         if blob is None or shown is None:
             return [] if blob is None and shown is None else [f"{face} shows {brief(shown)}, not {brief(blob)}"]

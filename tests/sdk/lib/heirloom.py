@@ -246,7 +246,7 @@ def _by_policy(account):
 
 
 def finish(account):
-    """Ends what was begun. Returns what went wrong."""
+    """Completes the begun work. Returns the errors."""
     container, wrong = account.service().get_container_client(CONTAINER), []
     for name, before in (("staged", []), ("blocks", ["block-1", "block-3"])):
         blob = container.get_blob_client(name)
@@ -283,7 +283,7 @@ def _refused(what, code, call):
 
 
 def change(all_accounts):
-    """Writes to what was there, every kind, and beside it. Returns what went wrong."""
+    """Writes to existing blobs of every kind, and new ones. Returns the errors."""
     first, wrong = all_accounts["first"], []
     container = first.service().get_container_client(CONTAINER)
     for name, size in (("size-500", 600), ("size-60000", 70_000), ("new", 2 * MIB), ("deleted", 10)):

@@ -63,7 +63,7 @@ class Issuer:
         return json.dumps({"keys": keys})
 
     def public_text(self):
-        """The public key as bytes that everybody has: what a forger signs HS256 with."""
+        """The public key as bytes, with which a forger signs HS256."""
         return self._modulus.to_bytes(256, "big")
 
     def token(self, role="Storage Blob Data Contributor", header=None, **claims):

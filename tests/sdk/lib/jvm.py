@@ -29,9 +29,9 @@ class Program:
         flags = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED.get(module, [])]
         self._module, self._command = module, [java(), *flags, "-cp", maven(PROJECT, module), "Main"]
 
-    def run(self, judged, told):
+    def run(self, judged, settings):
         """Runs it with these settings; a row for each of its groups, and one that it came to its end."""
-        done = subprocess.run(self._command, env={**os.environ, **{name: str(value) for name, value in told.items()}},
+        done = subprocess.run(self._command, env={**os.environ, **{name: str(value) for name, value in settings.items()}},
                               capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL)
         print(done.stderr[-8000:])
         for line in done.stdout.splitlines():

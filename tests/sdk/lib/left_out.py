@@ -103,7 +103,7 @@ class LeftOut:
         self.verdicts.equal(f"{what}: files left on the disk", self.files(folder), self.before[folder])
         return lost
 
-    def told_as_lost(self, what, lost, folder):
+    def reported_as_lost(self, what, lost, folder):
         """`check` without the disk of the stopped node names the blobs whose reads failed, and no others."""
         code, report = self.server.check_report(f"--without-disk={folder}")
         affected, problems = report["affected"], report["problems"]
@@ -120,7 +120,7 @@ class LeftOut:
         """`check` says that the disk of the stopped node is not writable, and nothing else: all bytes are there."""
         code, report = self.server.check_report()
         self.verdicts.equal(f"{what}: exit code of check", code, 1)
-        self.verdicts.equal(f"{what}: problems that check tells", report["problems"], [f"{folder}: not writable; bytes verified"])
+        self.verdicts.equal(f"{what}: problems that check reports", report["problems"], [f"{folder}: not writable; bytes verified"])
         self.verdicts.equal(f"{what}: blobs that check counts as affected", report["affected"]["blobs"], 0)
 
     def files(self, folder):
@@ -156,7 +156,7 @@ def run(options, scratch, verdicts):
                        "refused", f"exit {refused.returncode}: {text.strip()[-100:]}")
         server.extra = [*extra, f"--without-disk={out}"]
         lost = store.serves_the_rest("without-disk", out)
-        store.told_as_lost("without-disk", lost, out)
+        store.reported_as_lost("without-disk", lost, out)
         server.extra, server.data = extra, [str(folder) for folder in folders]
         server.start()
         store.all_right("the disk is back")

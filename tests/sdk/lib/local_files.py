@@ -36,8 +36,8 @@ def commands(client, verdicts, scratch, container):
         pipe.write(b"first")
         verdicts.equal("(e) cat prints what a pipe has", process.stdout.read(5), b"first")
     verdicts.check("(e) cat of a pipe ends with it", process.wait(WAIT_SECONDS) == 0)
-    told = json.loads(client.good("stat", "--json", root / "a.txt"))
-    verdicts.equal("(e) stat of a local file", (told["name"], told["size"], told["type"], bool(told["modified"])), (f"{root}/a.txt", 10, "file", True))
+    shown = json.loads(client.good("stat", "--json", root / "a.txt"))
+    verdicts.equal("(e) stat of a local file", (shown["name"], shown["size"], shown["type"], bool(shown["modified"])), (f"{root}/a.txt", 10, "file", True))
     verdicts.equal("(e) stat of a link", json.loads(client.good("stat", "--json", root / "link"))["type"], "link")
     deletions(client, verdicts, scratch, root, container)
 

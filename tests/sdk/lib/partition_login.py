@@ -96,8 +96,8 @@ def pages(server, verdicts):
     verdicts.check("/ leads to the page of partitions", status == 303 and headers["Location"] == "partitions", found=headers["Location"])
     for path in ["/partitions", "/login", "/console/partitions.mjs", "/console/console.css", "/console/vendor/preact.mjs"]:
         status, headers, text = ask(server, "GET", path)
-        told = [headers[name] for name in ("Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy")]
-        verdicts.check(f"{path} is served under the policy", status == 200 and told == [POLICY, "nosniff", "no-referrer"], found=told)
+        policy = [headers[name] for name in ("Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy")]
+        verdicts.check(f"{path} is served under the policy", status == 200 and policy == [POLICY, "nosniff", "no-referrer"], found=policy)
         verdicts.check(f"{path} has no code of its own text", "<script>" not in text and "<style" not in text)
     verdicts.equal("other files are not served", ask(server, "GET", "/console/../partitions.html")[0], 404)
 

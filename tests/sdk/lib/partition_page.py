@@ -78,7 +78,7 @@ def judge(commands, server, load, scratch, verdicts):
         server.account.service().create_container(name)
     token = (scratch / "data" / "admin-token").read_text().strip()
     history = ask(server, "GET", "/admin/partitions/history", Authorization=f"Bearer {token}")
-    verdicts.equal("the history is told with the token", history[0], 200)
+    verdicts.equal("the history is answered with the token", history[0], 200)
     with Browser(free_port()) as browser:
         opened = datetime.datetime.now(datetime.timezone.utc)
         logged_in(browser, server, verdicts)
@@ -118,8 +118,8 @@ def logged_in(browser, server, verdicts):
     browser.open("about:blank")
     browser.open(url)
     wait_until(lambda: browser.run(TEXT, "#trouble"), 30)
-    told = browser.run(TEXT, "#trouble")
-    verdicts.check("the same link a second time is refused", "run `blockyard console` again" in told, found=told)
+    trouble = browser.run(TEXT, "#trouble")
+    verdicts.check("the same link a second time is refused", "run `blockyard console` again" in trouble, found=trouble)
     browser.console()
     browser.open(f"{base}/partitions")
 
@@ -153,28 +153,28 @@ def drawn(commands, load, browser, verdicts):
     verdicts.check("both hosts are drawn", sum(count > 200 for count in hosts.values()) >= 2, found=len(hosts))
     wanted, rows, pauses = [], [], []
 
-    def is_told():
+    def is_shown():
         # The server may make a change of its own between the two looks.
         wanted[:] = commands.json("list")["changes"]
         rows[:] = [[row[0], row[1].split()[-1], row[2]] for row in all_rows(browser, "#changes")]
         pauses[:] = [browser.run(TEXT, "#p-summary")]
         return pauses[0].startswith(f"{len(wanted)} changes") and rows == [[c["at"][11:19], c["kind"], f"{c['pause_ms']:.3f}"] for c in reversed(wanted)]
 
-    verdicts.check("the table tells every change, and how many", wait_until(is_told, 30), found=f"{rows[:1]} {pauses}")
+    verdicts.check("the table has every change, and how many", wait_until(is_shown, 30), found=f"{rows[:1]} {pauses}")
     verdicts.check("the pauses are summed up", "the longest" in pauses[0], found=pauses)
     rows = browser.run(ROWS, "#busiest")
     verdicts.check("the busiest partition is named", any(ACCOUNT in row[10] for row in rows[:3]), found=str(rows[:1]))
     # Somebody puts blobs all the while.
-    told = {what: sum(float(row[column].replace(",", "")) for row in rows)
+    totals = {what: sum(float(row[column].replace(",", "")) for row in rows)
             for what, column in (("reads", 3), ("writes", 4), ("processor", 6), ("log", 8))}
-    verdicts.check("with their requests by class, processor time and log", all(told.values()), found=told)
+    verdicts.check("with their requests by class, processor time and log", all(totals.values()), found=totals)
 
 
 def filtered(browser, verdicts):
     """A kind of change can be left out, on the map and in the tables."""
     kinds = ["split", "merge", "stripe", "unstripe", "move"]
     counts = {kind: int(browser.run(TEXT, f"#show-{kind} small")) for kind in kinds}
-    verdicts.check("each kind of change can be chosen, and how many there are is told", min(counts.values()) > 0, found=counts)
+    verdicts.check("each kind of change can be chosen, and how many there are is shown", min(counts.values()) > 0, found=counts)
     colour = browser.run(STYLES, "#show-merge i", "color")[0]
     with_it = browser.run(COLOURS, "map").get(colour, 0)
     browser.run(CLICK, "#show-merge")
@@ -206,8 +206,8 @@ def labelled(browser, load, verdicts):
 def keyboard(browser, verdicts):
     """The map and the filters obey keys."""
     browser.keys("#map", ARROW_UP, ARROW_LEFT)
-    told = browser.run(TEXT, "#told")
-    verdicts.check("arrow keys tell what is where", " on host " in told and "requests/s" in told, found=told)
+    reading = browser.run(TEXT, "#reading")
+    verdicts.check("arrow keys show what is where", " on host " in reading and "requests/s" in reading, found=reading)
     browser.keys("#show-move", " ")
     pressed = browser.run("return document.querySelector('#show-move').getAttribute('aria-pressed')")
     verdicts.equal("the space bar leaves a kind out", pressed, "false")
@@ -252,8 +252,8 @@ def judge_restart(server, verdicts):
         wait_until(lambda: browser.run(ROWS, "#busiest"), 60)
         server.kill()
         wait_until(lambda: "No data since" in browser.run(TEXT, "#trouble"), 60)
-        told = browser.run(TEXT, "#trouble")
-        verdicts.check("the page says when no data comes", "does not answer" in told and "Trying again" in told, found=told)
+        trouble = browser.run(TEXT, "#trouble")
+        verdicts.check("the page says when no data comes", "does not answer" in trouble and "Trying again" in trouble, found=trouble)
         server.start()
         wait_until(lambda: browser.run("return location.pathname") == "/login", 60)
         verdicts.check("sessions end with the server", "blockyard console" in browser.run(TEXT, "main"))

@@ -125,7 +125,7 @@ def _command():
 
 
 class Verdicts:
-    """What was checked, what was wanted, what was found. The script's exit code is `exit_code()`."""
+    """The checks, with wanted and found values. The script's exit code is `exit_code()`."""
 
     def __init__(self, title):
         self.title, self.rows, self.failures = title, [], 0

@@ -25,7 +25,7 @@ def built(judged, binary):
 
 
 def run(judged, program, environment, seconds=900):
-    """Runs a suite; a row for each group. Returns the lines that are none."""
+    """Runs a suite; a row for each group. Returns the other lines."""
     done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=seconds,
                           stdin=subprocess.DEVNULL)
     print(done.stderr[-6000:])

@@ -1,4 +1,4 @@
-"""S3 clients of an account: boto3, and a bare client that signs with version 4 what it is told to send."""
+"""S3 clients of an account: boto3, and a bare client that signs given requests with version 4."""
 
 import dataclasses
 import datetime

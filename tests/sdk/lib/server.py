@@ -156,7 +156,7 @@ class Server(Program):
         return done.returncode, done.stdout + done.stderr
 
     def check_report(self, *more, seconds=1800):
-        """As `check`, with more arguments. Returns (exit code, report); a report that is none fails."""
+        """As `check`, with more arguments. Returns (exit code, report); a malformed report fails."""
         command = [self.binary, "check", "--json", *self.data, *more]
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
         try:

@@ -94,7 +94,7 @@ def client(account):
 
 @pytest.fixture
 def raw(account):
-    """A client that sends what it is told to."""
+    """A client that sends requests as given."""
     return s3.Raw(account)
 
 

@@ -97,11 +97,11 @@ def test_an_object_is_open_to_whom_its_list_names(raw, outsider, account, host, 
     if anonymous == 200:
         assert raw.send("GET", f"/{bucket}/k", {**host, "range": "bytes=1-2"}).body == b"el"
     assert on_azure(raw, account, bucket, "k") == (200 if anonymous == 200 else 401)
-    # The list of an object opens neither the bucket nor other objects, and lets nobody write.
+    # The list of an object opens neither the bucket nor other objects, and permits no writes.
     raw.call("PUT", f"/{bucket}/other", body=b"secret")
     for client in (lambda *a, **k: raw.send(*a, k.get("headers"), k.get("body", b"")), outsider.call):
         assert client("GET", f"/{bucket}/other", headers=host).status == 403
-        assert client("GET", f"/{bucket}/none", headers=host).status == 403, "whether it exists is not told"
+        assert client("GET", f"/{bucket}/none", headers=host).status == 403, "its existence is not revealed"
         assert client("GET", f"/{bucket}", headers=host).status == 403
         assert client("PUT", f"/{bucket}/k", headers=host, body=b"changed").status == 403
         assert client("DELETE", f"/{bucket}/k", headers=host).status == 403
@@ -281,7 +281,7 @@ def test_a_key_of_another_account_reaches_nothing_else(outsider, host, bucket):
         assert (answer.status, answer.code()) == (403, "AccessDenied"), (method, path, query)
 
 
-def test_unknown_and_wrong_keys_are_told_apart(account, host, bucket):
+def test_unknown_and_wrong_keys_get_different_errors(account, host, bucket):
     unknown = s3.Raw(account, key_id="nobodyhere").call("GET", f"/{bucket}", headers=host)
     assert unknown.code() == "InvalidAccessKeyId"
     wrong = s3.Raw(account, key_id="otheraccount", secret="wrong").call("GET", f"/{bucket}", headers=host)

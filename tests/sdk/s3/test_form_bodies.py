@@ -1,4 +1,4 @@
-"""Bodies of browser forms that are wrong, and forms to what is no bucket."""
+"""Bodies of browser forms that are wrong, and forms to URLs that are not buckets."""
 
 import io
 import socket

@@ -42,17 +42,17 @@ def test_commands_print_text(server, account):
 
 
 @pytest.mark.parametrize("words, says", [
-    (["create", "devstoreaccount1/a b"], "no user name"),
-    (["create", "devstoreaccount1/" + "x" * 65], "no user name"),
-    (["create", "devstoreaccount1/a:b"], "no user name"),
+    (["create", "devstoreaccount1/a b"], "not a user name"),
+    (["create", "devstoreaccount1/" + "x" * 65], "not a user name"),
+    (["create", "devstoreaccount1/a:b"], "not a user name"),
     (["create", "nobodyhere/a"], "no account"),
-    (["create", "UPPER/a"], "no account name"),
+    (["create", "UPPER/a"], "not an account name"),
     (["create", "devstoreaccount1"], "ACCOUNT/NAME"),
     (["create", "devstoreaccount1/a/b"], "ACCOUNT/NAME"),
-    (["create", "devstoreaccount1/ok1", "--access-key-id", "account1"], "no access key id"),
-    (["create", "devstoreaccount1/ok1", "--access-key-id", "A/B"], "no access key id"),
-    (["create", "devstoreaccount1/ok1", "--access-key-id", "AB"], "no access key id"),
-    (["create", "devstoreaccount1/ok1", "--access-key-id", "K" * 129], "no access key id"),
+    (["create", "devstoreaccount1/ok1", "--access-key-id", "account1"], "not an access key id"),
+    (["create", "devstoreaccount1/ok1", "--access-key-id", "A/B"], "not an access key id"),
+    (["create", "devstoreaccount1/ok1", "--access-key-id", "AB"], "not an access key id"),
+    (["create", "devstoreaccount1/ok1", "--access-key-id", "K" * 129], "not an access key id"),
     (["create", "devstoreaccount1/ok1", "--secret-key", "short"], "secret key"),
     (["create", "devstoreaccount1/ok1", "--secret-key", "x" * 129], "secret key"),
     (["create", "devstoreaccount1/ok1", "--secret-key", "with a space in it"], "secret key"),
@@ -104,7 +104,7 @@ def test_roles_are_shown_as_those_of_users(server, account, user, words):
 
 @pytest.mark.parametrize("words, says", [
     (["grant", "devstoreaccount1", "reader", "nobody", "--user"], "no user nobody"),
-    (["grant", "devstoreaccount1", "reader", "a b", "--user"], "no user name"),
+    (["grant", "devstoreaccount1", "reader", "a b", "--user"], "not a user name"),
     (["ungrant", "devstoreaccount1", "reader", "nobody", "--user"], "no such role"),
     (["grant", "devstoreaccount1", "king", "nobody", "--user"], "reader, contributor or owner"),
     (["grant", "devstoreaccount1", "reader", "x", "--issuer", "blockyard:user"], "no issuer"),

@@ -23,7 +23,7 @@ impl Session<'_> {
         key
     }
 
-    /// A new id of an access key, or one that is or was somebody's.
+    /// A new id of an access key, or one that is or was in use.
     fn some_id(&self) -> String {
         let mut world = self.world.borrow_mut();
         if self.draw.percent(15)

@@ -8,8 +8,8 @@ use super::*;
 use crate::calls::Calls;
 
 impl Session<'_> {
-    /// Compares what is listed and read of a name with what is known of it. Tells whether it could
-    /// be listed.
+    /// Compares what is listed and read of a name with what is known of it. Returns whether it
+    /// could be listed.
     pub(super) async fn look(&self, name: &str) -> Result<bool, Violation> {
         self.note(name, |_| ());
         let asked = self.stack.env.clock.now();

@@ -134,8 +134,8 @@ impl Session<'_> {
         match self.stack.pool.store(vec![bytes], len).await {
             Ok(stored) => Ok(Some(stored)),
             Err(error) => {
-                let told = [Reason::ServerBusy, Reason::InsufficientStorage];
-                match told.contains(&error.reason) || self.is_down() {
+                let expected = [Reason::ServerBusy, Reason::InsufficientStorage];
+                match expected.contains(&error.reason) || self.is_down() {
                     true => Ok(None),
                     false => Err(format!("storing {name}: {error:?}")),
                 }

@@ -230,8 +230,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Sends a request that changes no version. Tells whether it was done. `ends` is when the
-    /// retention ends that it sets, which may be before it is evaluated.
+    /// Sends a request that changes no version. Returns whether it was done. `ends` is the end of
+    /// the retention that it sets, which may be before the request is evaluated.
     async fn ask(
         &self,
         name: &str,

@@ -30,7 +30,7 @@ export class Chart extends Component {
     };
   }
 
-  /** An instant is pointed at, not a place: it moves up with the map, and what is told of it stays. */
+  /** An instant is pointed at, not a place: it moves up with the map, and its description stays. */
   point(x, y) {
     const { start, end } = this.props.model.shown();
     const time = start + Math.min(1, Math.max(0, y)) * (end - start);
@@ -53,20 +53,20 @@ export class Chart extends Component {
   }
 
   /** What lies under the cursor, in words. */
-  told() {
+  reading() {
     const { model } = this.props, cursor = this.cursor();
-    if (!cursor) return "Point at the map, or focus it and use the arrow keys: this line then tells what is there.";
+    if (!cursor) return "Point at the map, or focus it and use the arrow keys: this line then says what is there.";
     const { time } = this.state.cursor, found = model.lookAt(time);
     if (!found) return `${clock(time)} UTC: the history does not reach back so far.`;
     model.axis();
-    const at = model.alive(found.look.number).find(one => one.left <= cursor.x && cursor.x < one.right);
-    if (!at) return `${clock(found.look.at)} UTC: these keys were between two hosts.`;
-    const [, requests] = found.look.rates.find(([number]) => number === at.number) || [0, 0];
+    const at = model.alive(found.sample.number).find(one => one.left <= cursor.x && cursor.x < one.right);
+    if (!at) return `${clock(found.sample.at)} UTC: these keys were between two hosts.`;
+    const [, requests] = found.sample.rates.find(([number]) => number === at.number) || [0, 0];
     const near = this.marks.filter(m => Math.abs(m.y - cursor.y) < 0.02 && m.left <= cursor.x && cursor.x <= m.right);
     const changes = near.map(({ change }) => `; ${change.kind} of ${several(change.from)} to ${several(change.to)} at ` +
       `${clock(change.when)}, writes paused ${change.pause_ms.toFixed(3)} ms`).join("");
     const stripe = at.stripe ? `stripe ${at.stripe.number + 1} of ${at.stripe.of} of the keys ` : "";
-    return `${clock(found.look.at)} UTC, partition ${at.id} on host ${at.host}: ${rate(requests)} requests/s, ${stripe}from ` +
+    return `${clock(found.sample.at)} UTC, partition ${at.id} on host ${at.host}: ${rate(requests)} requests/s, ${stripe}from ` +
       `${at.from || "(the beginning)"} to ${at.to === null ? "(the end)" : at.to}${changes}`;
   }
 
@@ -84,7 +84,7 @@ export class Chart extends Component {
           ${ticks(start, end).map(tick => html`
             <li key=${tick.time} style=${{ top: percent((tick.time - start) / (end - start)) }}><span>${tick.text}</span></li>`)}
         </ol>
-        <canvas id="map" tabindex="0" role="img" aria-label=${text} aria-describedby="told" ref=${node => { this.map = node || this.map; }}
+        <canvas id="map" tabindex="0" role="img" aria-label=${text} aria-describedby="reading" ref=${node => { this.map = node || this.map; }}
           onMouseMove=${this.onMove} onMouseLeave=${this.onLeave} onKeyDown=${this.onKey}></canvas>
         <span class="side" aria-hidden="true">host</span>
         <canvas id="hosts" role="img" aria-label="Which host has which keys now; the table of key bands has the same"
@@ -97,7 +97,7 @@ export class Chart extends Component {
             </li>`)}
         </ol>
       </figure>
-      <p id="told" aria-live="polite">${this.told()}</p>
+      <p id="reading" aria-live="polite">${this.reading()}</p>
       <${Legend} />`;
   }
 }

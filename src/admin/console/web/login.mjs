@@ -1,5 +1,5 @@
 /* Exchanges the code behind the # of a login link for a session cookie. The browser sends no server what is behind the #. */
-const tell = text => { document.getElementById("trouble").textContent = text; };
+const show = text => { document.getElementById("trouble").textContent = text; };
 
 async function exchange() {
   const code = location.hash.slice(1);
@@ -9,9 +9,9 @@ async function exchange() {
   try {
     const answer = await fetch("login", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ code }) });
     if (answer.ok) location.replace("partitions");
-    else tell((await answer.json()).error.message);
+    else show((await answer.json()).error.message);
   } catch (error) {
-    tell(`The server does not answer (${error.message}).`);
+    show(`The server does not answer (${error.message}).`);
   }
 }
 

@@ -50,10 +50,10 @@ export function drawMap(canvas, model, { kinds, cursor }) {
   const { pen, width, height, ratio } = sized(canvas), { start, end } = model.shown(), colours = palette();
   const y = time => ((time - start) / (end - start)) * height;
   model.axis();
-  drawNothing({ pen, width, ratio }, y(model.looks[0].at));
+  drawNothing({ pen, width, ratio }, y(model.samples[0].at));
   const hottest = new Float32Array(width);
-  for (let i = 1; i < model.looks.length; i++) {
-    const one = model.looks[i], top = Math.max(0, Math.floor(y(model.looks[i - 1].at))), bottom = Math.ceil(y(one.at));
+  for (let i = 1; i < model.samples.length; i++) {
+    const one = model.samples[i], top = Math.max(0, Math.floor(y(model.samples[i - 1].at))), bottom = Math.ceil(y(one.at));
     if (bottom <= 0) continue;
     hottest.fill(0);
     for (const [number, rate] of one.rates) {
@@ -81,7 +81,7 @@ export function drawMap(canvas, model, { kinds, cursor }) {
   return marks;
 }
 
-/** Hatches the time before the first look, which is no time without load. */
+/** Hatches the time before the first sample, for which the load is unknown. */
 function drawNothing({ pen, width, ratio }, bottom) {
   if (bottom <= 0) return;
   pen.save();
@@ -102,12 +102,12 @@ function drawNothing({ pen, width, ratio }, bottom) {
 /** Lines where partitions begin, for as long as they do, unless they would cover the map. */
 function drawBounds({ pen, width, ratio, y }, model) {
   if (model.stays.size > width / 6) return;
-  const times = new Map(model.looks.map((one, i) => [one.number, model.looks[Math.max(0, i - 1)].at]));
-  const last = model.looks.at(-1);
+  const times = new Map(model.samples.map((one, i) => [one.number, model.samples[Math.max(0, i - 1)].at]));
+  const last = model.samples.at(-1);
   pen.fillStyle = look() === "dark" ? "#ffffff40" : "#00000038";
   for (const stay of model.stays.values()) {
     const x = Math.floor(stay.left * width);
-    const top = y(times.get(stay.since) ?? model.looks[0].at);
+    const top = y(times.get(stay.since) ?? model.samples[0].at);
     const bottom = y(stay.until === null ? last.at : times.get(stay.until) ?? last.at);
     if (x) pen.fillRect(x, top, Math.max(1, ratio / 2), bottom - top);
   }
@@ -142,7 +142,7 @@ export function drawHosts(canvas, model) {
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   model.axis();
-  for (const stay of model.alive(model.looks.at(-1).number)) {
+  for (const stay of model.alive(model.samples.at(-1).number)) {
     const [a, b] = columns(stay, width), gap = b - a > 3 * ratio ? ratio : 0;
     pen.fillStyle = HOSTS[stay.host % HOSTS.length];
     pen.fillRect(a, 0, Math.max(1, b - a - gap), height);

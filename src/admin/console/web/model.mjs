@@ -1,4 +1,4 @@
-/* What the page knows: the load history as the server tells it, the partitions, the changes of the map. It draws nothing.
+/* What the page knows: the load history that the server answers, the partitions, the changes of the map. It draws nothing.
    api-spec/admin.yaml describes the answers. */
 
 /** Changes remembered, as many as the server remembers. */
@@ -20,9 +20,9 @@ export function lowerBound(texts, text) {
 
 export class Model {
   constructor() {
-    /** Stays of partitions on hosts, by number, and the looks at them, oldest first. */
+    /** Stays of partitions on hosts, by number, and samples of their load, oldest first. */
     this.stays = new Map();
-    this.looks = [];
+    this.samples = [];
     this.window = 600e3;
     this.every = 2000;
     this.began = null;
@@ -31,7 +31,7 @@ export class Model {
     this.names = [];
     this.allNamed = true;
     this.namesNumber = null;
-    /** The partitions now, with rates, and the look that they are of. */
+    /** The partitions now, with rates, and the number of the answer that they are from. */
     this.partitions = [];
     this.map = null;
     this.hosts = 0;
@@ -42,7 +42,7 @@ export class Model {
 
   /** The query for what is new in the history. */
   historyQuery() {
-    const last = this.looks.at(-1);
+    const last = this.samples.at(-1);
     const parts = [];
     if (last) parts.push(`after=${last.number}`);
     if (this.namesNumber !== null) parts.push(`names=${this.namesNumber}`);
@@ -51,13 +51,13 @@ export class Model {
 
   /** The query for the partitions that have changed, and for new changes of the map. */
   mapQuery() {
-    return `after=${this.latestChange}${this.map ? `&since=${this.map.look}` : ""}`;
+    return `after=${this.latestChange}${this.map ? `&since=${this.map.number}` : ""}`;
   }
 
   takeHistory(answer) {
     if (answer.after === null) {
       this.stays.clear();
-      this.looks = [];
+      this.samples = [];
     }
     for (const stay of answer.stays) {
       const { number, low, high, stripe } = stay;
@@ -70,13 +70,13 @@ export class Model {
       const stay = this.stays.get(number);
       if (stay) stay.until = until;
     }
-    for (const look of answer.looks) this.looks.push({ ...look, at: Date.parse(look.at) });
+    for (const sample of answer.samples) this.samples.push({ ...sample, at: Date.parse(sample.at) });
     this.window = answer.window_s * 1000;
     this.every = answer.every_s * 1000;
     this.began = answer.began === null ? null : Date.parse(answer.began);
-    const last = this.looks.at(-1);
-    while (this.looks.length > 1 && this.looks[0].at < last.at - this.window) this.looks.shift();
-    const oldest = this.looks.length ? this.looks[0].number : 0;
+    const last = this.samples.at(-1);
+    while (this.samples.length > 1 && this.samples[0].at < last.at - this.window) this.samples.shift();
+    const oldest = this.samples.length ? this.samples[0].number : 0;
     let shrunk = false;
     for (const [number, stay] of this.stays) {
       if (stay.until !== null && stay.until <= oldest) {
@@ -95,7 +95,7 @@ export class Model {
 
   takeMap(answer) {
     const before = this.map, now = Date.parse(answer.now);
-    const isPart = before !== null && answer.since === before.look;
+    const isPart = before !== null && answer.since === before.number;
     const old = new Map(this.partitions.map(p => [p.id, p]));
     const seconds = before ? (now - before.now) / 1000 : 0;
     for (const p of answer.partitions) {
@@ -107,9 +107,9 @@ export class Model {
         cpu: rate("cpu_us"), log: rate("log_bytes") };
     }
     if (isPart) {
-      const told = new Set([...answer.gone, ...answer.partitions.map(p => p.id)]);
+      const known = new Set([...answer.gone, ...answer.partitions.map(p => p.id)]);
       const rest = { requests: 0, reads: 0, writes: 0, lists: 0, cpu: 0, log: 0 };
-      const same = this.partitions.filter(p => !told.has(p.id)).map(p => ({ ...p, rates: rest }));
+      const same = this.partitions.filter(p => !known.has(p.id)).map(p => ({ ...p, rates: rest }));
       this.partitions = [...same, ...answer.partitions];
     } else {
       this.partitions = answer.partitions;
@@ -121,7 +121,7 @@ export class Model {
     for (const change of answer.changes) this.changes.push({ ...change, when: Date.parse(change.at) });
     if (this.changes.length > CHANGES_MAX) this.changes.splice(0, this.changes.length - CHANGES_MAX);
     this.hosts = answer.hosts;
-    this.map = { look: answer.look, now };
+    this.map = { number: answer.number, now };
   }
 
   /** Every bound of the last ten minutes has a place, 0 to 1: what was split since is wide above and narrow below. */
@@ -141,7 +141,7 @@ export class Model {
     return [place(change.low + FIRST_STRIPE), place(change.high === null ? null : change.high + FIRST_STRIPE)];
   }
 
-  /** The stays of a look, in key order. */
+  /** The stays of a sample, in key order. */
   alive(number) {
     const has = stay => stay.since <= number && (stay.until === null || stay.until > number);
     return [...this.stays.values()].filter(has).sort((a, b) => compare(a.start, b.start));
@@ -164,7 +164,7 @@ export class Model {
 
   /** Neighbouring partitions of the same container, as one band of the axis each. */
   bands() {
-    const last = this.looks.at(-1);
+    const last = this.samples.at(-1);
     if (!last) return [];
     this.axis();
     const rates = new Map(last.rates), bands = [];
@@ -184,21 +184,21 @@ export class Model {
     return bands;
   }
 
-  /** The rate of all partitions in the last look, requests a second. */
+  /** The rate of all partitions in the last sample, requests a second. */
   total() {
-    const last = this.looks.at(-1);
+    const last = this.samples.at(-1);
     return last ? last.rates.reduce((sum, [, rate]) => sum + rate, 0) : 0;
   }
 
   /** The first and the last instant that are drawn: ten minutes, or what there is of them, a minute at least. */
   shown() {
-    const end = this.looks.at(-1).at, begun = this.looks[0].at;
+    const end = this.samples.at(-1).at, begun = this.samples[0].at;
     return { start: end - Math.min(this.window, Math.max(60e3, end - begun)), end };
   }
 
-  /** The look that covers an instant, and the one before it. */
+  /** The sample that covers an instant, and the one before it. */
   lookAt(time) {
-    const place = this.looks.findIndex(look => look.at >= time);
-    return place > 0 ? { look: this.looks[place], before: this.looks[place - 1] } : null;
+    const place = this.samples.findIndex(sample => sample.at >= time);
+    return place > 0 ? { sample: this.samples[place], before: this.samples[place - 1] } : null;
   }
 }

@@ -8,7 +8,7 @@ import { clock, lasting, rate, whole } from "./words.mjs";
 
 const PATIENCE = 15e3;
 const TICK = 2000;
-/** Looks further apart than this many times the usual are a gap. */
+/** Samples further apart than this many times the usual are a gap. */
 const LATE = 4;
 
 /** An answer that is not what was asked for. */
@@ -61,11 +61,11 @@ class App extends Component {
         ask(`admin/partitions/history?${model.historyQuery()}`), ask(`admin/partitions?${model.mapQuery()}`)]);
       model.takeHistory(history);
       model.takeMap(map);
-      const late = model.looks.length > 0 && model.map.now - model.looks.at(-1).at > LATE * model.every;
+      const late = model.samples.length > 0 && model.map.now - model.samples.at(-1).at > LATE * model.every;
       this.setState({ trouble: late ? "The server answers, but has not noted its load for a while." : "" });
     } catch (error) {
-      const told = error instanceof Refused ? error.message : `The server does not answer (${error.message}).`;
-      this.setState({ trouble: `${told} Trying again.` });
+      const reason = error instanceof Refused ? error.message : `The server does not answer (${error.message}).`;
+      this.setState({ trouble: `${reason} Trying again.` });
     }
     this.polling = false;
     // A page that nobody sees asks for nothing; it catches up later.
@@ -73,7 +73,7 @@ class App extends Component {
   }
 
   render(_, { kinds, trouble }) {
-    const { model } = this, last = model.looks.at(-1);
+    const { model } = this, last = model.samples.at(-1);
     return html`
       <${Head} model=${model} leave=${this.leave} />
       <p id="trouble" role="alert">${trouble && last ? `No data since ${clock(last.at)} UTC. ${trouble}` : trouble}</p>
@@ -100,8 +100,8 @@ class App extends Component {
 
 /** How far the history reaches, and why not further. */
 function reach(model) {
-  const first = model.looks[0].at, last = model.looks.at(-1).at, length = last - first;
-  const apart = `One look every ${model.every / 1000 < 10 ? (model.every / 1000).toFixed(1).replace(/\.0$/, "") : whole(model.every / 1000)} s`;
+  const first = model.samples[0].at, last = model.samples.at(-1).at, length = last - first;
+  const apart = `One sample every ${model.every / 1000 < 10 ? (model.every / 1000).toFixed(1).replace(/\.0$/, "") : whole(model.every / 1000)} s`;
   if (length >= model.window - 2 * model.every) return `The last ten minutes, times in UTC. ${apart}.`;
   const why = model.began !== null && first - model.began < model.every
     ? `the server started at ${clock(model.began)} and keeps ten minutes, in memory only`

@@ -78,7 +78,7 @@ export function Pauses({ model, kinds }) {
   for (const pause of pauses) bins[BOUNDS.filter(bound => pause >= bound).length]++;
   const most = Math.max(1, ...bins);
   const at = part => pauses[Math.min(pauses.length - 1, Math.floor(part * pauses.length))].toFixed(2);
-  const told = pauses.length ? `${count(pauses.length, "change", "changes")}: half paused at most ${at(0.5)} ms, 99 % at most ${at(0.99)} ms, ` +
+  const summary = pauses.length ? `${count(pauses.length, "change", "changes")}: half paused at most ${at(0.5)} ms, 99 % at most ${at(0.99)} ms, ` +
     `the longest ${pauses.at(-1).toFixed(2)} ms.` : "No change is shown.";
   return html`
     <section>
@@ -88,6 +88,6 @@ export function Pauses({ model, kinds }) {
           <li key=${i}><b>${bin || ""}</b><i style=${{ height: `${(bin / most) * 90}px` }}></i>
             <span>${i ? `${BOUNDS[i - 1]}+` : `< ${BOUNDS[0]}`}</span></li>`)}
       </ol>
-      <p class="soft">Milliseconds. <span id="p-summary">${told}</span></p>
+      <p class="soft">Milliseconds. <span id="p-summary">${summary}</span></p>
     </section>`;
 }

@@ -25,34 +25,34 @@ fn partition(id: u64, host: u64, requests: u64) -> PartitionCounts {
     }
 }
 
-/// Looks at these partitions; each is a number, a host and its requests so far.
-fn look(history: &LoadHistory, seconds: u64, partitions: &[(u64, u64, u64)]) {
+/// Takes a sample of these partitions; each is a number, a host and its requests so far.
+fn sample(history: &LoadHistory, seconds: u64, partitions: &[(u64, u64, u64)]) {
     let (now, taken) = at(seconds);
     let all = partitions.iter().map(|(id, host, requests)| partition(*id, *host, *requests));
     history.note(now, taken, all.collect());
 }
 
 fn rates(part: &LoadPart) -> Vec<Vec<(u32, f32)>> {
-    part.looks.iter().map(|look| look.rates.clone()).collect()
+    part.samples.iter().map(|sample| sample.rates.clone()).collect()
 }
 
 #[test]
 fn rates_are_differences_and_stays_follow_the_map() {
     let history = LoadHistory::default();
     assert!(history.is_due(Duration::ZERO));
-    look(&history, 0, &[(1, 0, 900)]);
+    sample(&history, 0, &[(1, 0, 900)]);
     assert!(!history.is_due(Duration::from_secs(1)) && history.is_due(TICK));
-    look(&history, 2, &[(1, 0, 1_147)]);
+    sample(&history, 2, &[(1, 0, 1_147)]);
     // Split: the halves count from nothing.
-    look(&history, 4, &[(2, 0, 10), (3, 0, 0)]);
+    sample(&history, 4, &[(2, 0, 10), (3, 0, 0)]);
     // One moves, and counts from nothing on its new host.
-    look(&history, 6, &[(2, 1, 4), (3, 0, 1)]);
+    sample(&history, 6, &[(2, 1, 4), (3, 0, 1)]);
     let all = history.after(None);
     assert_eq!((all.began, all.after, all.every), (Some(at(0).0), None, TICK));
-    // What came before the first look is in no rate; 123.5 has two digits.
+    // Requests before the first sample are in no rate; 123.5 has two digits.
     let expected = [vec![], vec![(0, 120.0)], vec![(1, 5.0)], vec![(3, 2.0), (2, 0.5)]];
     assert_eq!(rates(&all), expected);
-    let number: Vec<u64> = all.looks.iter().map(|look| look.number).collect();
+    let number: Vec<u64> = all.samples.iter().map(|sample| sample.number).collect();
     let stays = all.stays.iter().map(|s| (s.id.get(), s.host.get(), s.since, s.until));
     let expected = [
         (1, 0, number[0], Some(number[2])),
@@ -64,25 +64,25 @@ fn rates_are_differences_and_stays_follow_the_map() {
 }
 
 #[test]
-fn what_is_told_later_is_only_what_is_new() {
+fn later_answers_have_only_what_is_new() {
     let history = LoadHistory::default();
-    look(&history, 0, &[(1, 0, 0), (5, 0, 0)]);
+    sample(&history, 0, &[(1, 0, 0), (5, 0, 0)]);
     let first = history.after(None);
-    let seen = first.looks[0].number;
-    look(&history, 2, &[(1, 0, 0), (5, 0, 8)]);
-    look(&history, 4, &[(2, 0, 0), (3, 0, 0), (5, 0, 8)]);
+    let seen = first.samples[0].number;
+    sample(&history, 2, &[(1, 0, 0), (5, 0, 8)]);
+    sample(&history, 4, &[(2, 0, 0), (3, 0, 0), (5, 0, 8)]);
     let part = history.after(Some(seen));
-    assert_eq!((part.after, part.looks.len()), (Some(seen), 2));
+    assert_eq!((part.after, part.samples.len()), (Some(seen), 2));
     assert_eq!(part.stays.iter().map(|stay| stay.id.get()).collect::<Vec<_>>(), [2, 3]);
-    assert_eq!(part.ended, [(0, part.looks[1].number)]);
-    let last = part.looks[1].number;
+    assert_eq!(part.ended, [(0, part.samples[1].number)]);
+    let last = part.samples[1].number;
     let none = history.after(Some(last));
-    assert_eq!((none.after, none.looks.len(), none.stays.len()), (Some(last), 0, 0));
+    assert_eq!((none.after, none.samples.len(), none.stays.len()), (Some(last), 0, 0));
     assert!(none.ended.is_empty());
-    // Of another process, or dropped long ago: all is told.
+    // Of another process, or dropped long ago: the answer has everything.
     for unknown in [0, seen + 1, last + 1] {
         let all = history.after(Some(unknown));
-        assert_eq!((all.after, all.looks.len(), all.stays.len()), (None, 3, 4), "{unknown}");
+        assert_eq!((all.after, all.samples.len(), all.stays.len()), (None, 3, 4), "{unknown}");
         assert!(all.ended.is_empty());
     }
 }
@@ -90,18 +90,19 @@ fn what_is_told_later_is_only_what_is_new() {
 #[test]
 fn ten_minutes_are_kept_and_what_no_look_has_is_forgotten() {
     let history = LoadHistory::default();
-    look(&history, 0, &[(1, 0, 0)]);
+    sample(&history, 0, &[(1, 0, 0)]);
     for second in (2..=800).step_by(2) {
-        look(&history, second, &[(2, 0, second), (3, 0, 0)]);
+        sample(&history, second, &[(2, 0, second), (3, 0, 0)]);
     }
     let all = history.after(None);
-    assert_eq!(all.looks.first().unwrap().at, at(200).0);
-    assert_eq!(all.looks.len(), 301);
-    assert_eq!(all.stays.len(), 2, "the partition of the first look is forgotten");
+    assert_eq!(all.samples.first().unwrap().at, at(200).0);
+    assert_eq!(all.samples.len(), 301);
+    assert_eq!(all.stays.len(), 2, "the partition of the first sample is forgotten");
     assert_eq!(all.began, Some(at(0).0));
     // The wall clock goes back: numbers still grow.
     history.note(at(100).0, at(802).1, vec![partition(2, 0, 802)]);
-    let numbers: Vec<u64> = history.after(None).looks.iter().map(|look| look.number).collect();
+    let numbers: Vec<u64> =
+        history.after(None).samples.iter().map(|sample| sample.number).collect();
     assert!(numbers.is_sorted_by(|a, b| a < b));
     assert!(numbers.iter().all(|number| *number < 1 << 53));
 }
@@ -115,17 +116,17 @@ fn many_busy_partitions_are_looked_at_less_often() {
     let mut second = 0;
     for _ in 0..400 {
         if history.is_due(Duration::from_secs(second)) {
-            look(&history, second, &busy(second));
+            sample(&history, second, &busy(second));
         }
         second += 2;
     }
     let part = history.after(None);
     assert_eq!(part.every, WINDOW * 10_000 / RATES_MAX);
-    assert_eq!(part.looks.iter().map(|look| look.rates.len()).max(), Some(10_000));
-    let count: usize = part.looks.iter().map(|look| look.rates.len()).sum();
+    assert_eq!(part.samples.iter().map(|sample| sample.rates.len()).max(), Some(10_000));
+    let count: usize = part.samples.iter().map(|sample| sample.rates.len()).sum();
     let max = usize::try_from(RATES_MAX).unwrap();
     assert!(count <= max && count > max / 2, "{count} rates");
-    let reach = part.looks.last().unwrap().taken - part.looks.first().unwrap().taken;
+    let reach = part.samples.last().unwrap().taken - part.samples.first().unwrap().taken;
     assert!(reach > Duration::from_secs(580), "{reach:?}");
 }
 
@@ -135,15 +136,15 @@ fn a_burst_of_load_or_of_changes_drops_the_oldest_looks() {
     let busy = |second: u64, first: u64, count: u64| -> Vec<(u64, u64, u64)> {
         (first..first + count).map(|id| (id, 0, second)).collect()
     };
-    // Looks come in a row however many partitions are busy.
+    // Samples come in a row however many partitions are busy.
     for second in 0..12 {
-        look(&history, second, &busy(second, 1, 100_000));
+        sample(&history, second, &busy(second, 1, 100_000));
     }
-    let count: usize = history.after(None).looks.iter().map(|look| look.rates.len()).sum();
+    let count: usize = history.after(None).samples.iter().map(|sample| sample.rates.len()).sum();
     assert!(count <= usize::try_from(RATES_MAX).unwrap(), "{count} rates");
     let changing = LoadHistory::default();
     for second in 0..40 {
-        look(&changing, second, &busy(second, second * 1_000, 1_000));
+        sample(&changing, second, &busy(second, second * 1_000, 1_000));
     }
     let ended = changing.after(None).stays.iter().filter(|stay| stay.until.is_some()).count();
     assert!((9_000..=ENDED_MAX).contains(&ended), "{ended} stays that have ended");

@@ -222,19 +222,19 @@ async fn containers_deleted_with_their_account_have_lines_of_their_own() {
     assert_eq!(kept.changes().len(), 1, "what is refused deletes nothing");
     let (status, _) = served.ask("DELETE", "/admin/accounts/fresh?force=true", &token(), "").await;
     assert_eq!(status, 204);
-    let told = kept.changes();
+    let logged = kept.changes();
     let field = |line: &serde_json::Value, name: &str| line[name].as_str().unwrap().to_owned();
     let of: Vec<_> =
-        told.iter().map(|line| (field(line, "of"), field(line, "operation"))).collect();
+        logged.iter().map(|line| (field(line, "of"), field(line, "operation"))).collect();
     let deleted = ("container".to_owned(), "DeleteContainer".to_owned());
     let last = ("account".to_owned(), "DeleteAccount".to_owned());
     assert_eq!(of, [deleted.clone(), deleted, last]);
-    let names: Vec<_> = told[..2].iter().map(|line| field(line, "resource")).collect();
+    let names: Vec<_> = logged[..2].iter().map(|line| field(line, "resource")).collect();
     assert_eq!(names, ["films", "photos"]);
-    for line in &told {
+    for line in &logged {
         assert_eq!(line["account"], "fresh");
         assert_eq!(line["principal"]["kind"], "admin_token");
-        assert_eq!(line["request_id"], told[2]["request_id"], "by which command");
+        assert_eq!(line["request_id"], logged[2]["request_id"], "by which command");
     }
     served.env.tasks.shutdown().await;
 }

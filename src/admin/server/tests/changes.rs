@@ -8,7 +8,7 @@ use crate::admin::BackupView;
 use crate::admin::KeyControl;
 use crate::admin::KeyRingView;
 
-/// Keys, disks and backups that do as they are told.
+/// Fakes of keys, disks and backups.
 #[derive(Debug)]
 struct Willing;
 

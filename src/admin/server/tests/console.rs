@@ -135,22 +135,22 @@ async fn links_and_sessions_have_lines_in_the_audit_log() {
     let kept = Kept::new();
     let served = serve_with_log(kept.log());
     served.ready().await;
-    let told = |operation: &str, principal: &str| {
+    let logged = |operation: &str, principal: &str| {
         let lines = kept.changes();
         let shown: Vec<_> = lines.iter().map(about).collect();
         assert_eq!(shown, [("session".into(), operation.into(), String::new())]);
         assert_eq!(lines[0]["principal"], json!({ "kind": principal }));
     };
     let code = code(&served).await;
-    told("MakeLoginLink", "admin_token");
+    logged("MakeLoginLink", "admin_token");
     log_in(&served, "no code", "").await;
     assert_eq!(kept.changes().len(), 0, "a refused login changes nothing");
     let (_, head, _) = log_in(&served, &code, "").await;
-    told("OpenSession", "console");
+    logged("OpenSession", "console");
     served.ask("GET", "/admin/partitions", &cookie(&head), "").await;
     assert_eq!(kept.changes().len(), 0);
     served.ask("POST", "/logout", &cookie(&head), "").await;
-    told("CloseSession", "console");
+    logged("CloseSession", "console");
     served.env.tasks.shutdown().await;
 }
 

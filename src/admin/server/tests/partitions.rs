@@ -192,7 +192,7 @@ async fn partitions_are_split_moved_merged_and_shown_by_name() {
 async fn every_change_of_the_map_has_a_line() {
     let kept = Kept::new();
     let both = both_of(serve_with_log(kept.log())).await;
-    let told = |operation: &str, resource: String, detail: Value| {
+    let logged = |operation: &str, resource: String, detail: Value| {
         let lines = kept.changes();
         let shown: Vec<_> = lines.iter().map(about).collect();
         assert_eq!(shown, [("partition_map".into(), operation.into(), resource)]);
@@ -201,19 +201,19 @@ async fn every_change_of_the_map_has_a_line() {
     let ids =
         |made: &Value| -> Vec<u64> { serde_json::from_value(made["partitions"].clone()).unwrap() };
     let split = ids(&both.done("split", json!({ "at": ["photos/raw/", "photos/raw/m"] })).await);
-    told("SplitPartition", "photos/raw/,photos/raw/m".into(), json!({ "ways": null }));
+    logged("SplitPartition", "photos/raw/,photos/raw/m".into(), json!({ "ways": null }));
     both.done("move", json!({ "partition": split[2], "host": 1 })).await;
-    told("MovePartition", split[2].to_string(), json!({ "host": 1 }));
+    logged("MovePartition", split[2].to_string(), json!({ "host": 1 }));
     let striped = ids(&both.done("stripe", json!({ "partition": split[1], "stripes": 2 })).await);
-    told("StripePartition", split[1].to_string(), json!({ "stripes": 2 }));
+    logged("StripePartition", split[1].to_string(), json!({ "stripes": 2 }));
     let whole = ids(&both.done("unstripe", json!({ "partition": striped[1] })).await);
-    told("UnstripePartition", striped[1].to_string(), Value::Null);
+    logged("UnstripePartition", striped[1].to_string(), Value::Null);
     both.done("merge", json!({ "partitions": [split[0], whole[0]] })).await;
-    told("MergePartitions", format!("{},{}", split[0], whole[0]), Value::Null);
+    logged("MergePartitions", format!("{},{}", split[0], whole[0]), Value::Null);
     let prepare = json!({ "container": "photos/raw", "prefix": "next/", "ways": 4 });
     both.done("prepare", prepare).await;
     let detail = json!({ "prefix": "next/", "ways": 4, "spread": false });
-    told("PreparePartitions", "photos/raw".into(), detail);
+    logged("PreparePartitions", "photos/raw".into(), detail);
     both.end().await;
 }
 
@@ -359,15 +359,15 @@ async fn the_page_is_served_to_all_and_the_data_is_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn history_is_kept_without_a_reader_and_told_in_parts() {
+async fn history_is_kept_without_a_reader_and_returned_in_parts() {
     let both = both().await;
     let stop = both.served.env.tasks.stopping();
     both.rig.store.keep_history(&both.served.env, stop);
     let ask = async |query: &str| {
         let path = format!("/admin/partitions/history{query}");
-        let (status, told) = both.served.command("GET", &path, "").await;
-        assert_eq!(status, 200, "{told}");
-        told
+        let (status, answer) = both.served.command("GET", &path, "").await;
+        assert_eq!(status, 200, "{answer}");
+        answer
     };
     tokio::time::sleep(Duration::from_secs(3)).await;
     both.done("split", json!({ "at": ["photos/raw/m"] })).await;
@@ -380,24 +380,24 @@ async fn history_is_kept_without_a_reader_and_told_in_parts() {
         (&all["after"], &all["window_s"], &all["every_s"]),
         (&Value::Null, &json!(600), &json!(2.0))
     );
-    let looks = all["looks"].as_array().unwrap();
-    assert!(looks.len() >= 3 && all["began"] == looks[0]["at"], "{all}");
+    let samples = all["samples"].as_array().unwrap();
+    assert!(samples.len() >= 3 && all["began"] == samples[0]["at"], "{all}");
     let stays = all["stays"].as_array().unwrap();
     let froms: Vec<&str> = stays.iter().map(|stay| stay["from"].as_str().unwrap()).collect();
     assert_eq!(froms, ["", "", "photos/raw/m"], "the whole, and its parts");
     assert!(stays[0]["until"].is_u64() && stays[1]["until"].is_null());
     assert_eq!(stays[0]["until"], stays[1]["since"]);
-    let busy = looks.iter().flat_map(|look| look["rates"].as_array().unwrap());
+    let busy = samples.iter().flat_map(|sample| sample["rates"].as_array().unwrap());
     assert!(busy.clone().any(|rate| rate[0] == stays[2]["number"] && rate[1].as_f64() > Some(1.0)));
     assert_eq!(all["containers"]["complete"], true);
     assert_eq!(all["containers"]["all"][0][1], "photos/raw");
 
-    let last = looks.last().unwrap()["number"].as_u64().unwrap();
+    let last = samples.last().unwrap()["number"].as_u64().unwrap();
     let names = &all["names"];
     tokio::time::sleep(Duration::from_secs(2)).await;
     let part = ask(&format!("?after={last}&names={names}")).await;
     assert_eq!(part["after"], last);
-    assert!(!part["looks"].as_array().unwrap().is_empty());
+    assert!(!part["samples"].as_array().unwrap().is_empty());
     assert_eq!((&part["stays"], &part["containers"]), (&json!([]), &Value::Null));
     assert_eq!(both.served.command("GET", "/admin/partitions/history?since=1", "").await.0, 400);
     let list = both.list().await;

@@ -98,7 +98,7 @@ fn header_or_parameter_that_is_to_be_signed_is_named_once() {
     assert!(given.contains("\n\nr:4\nnone:\np:1+\n"), "{given}");
 }
 
-/// Whoever got a signature may add to its URL.
+/// The holder of a signature may add parameters to its URL.
 #[test]
 fn headers_of_answers_are_overridden_only_by_what_is_signed() {
     let keys = keys(&[KEY]);

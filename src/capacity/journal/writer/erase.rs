@@ -1,4 +1,4 @@
-//! Erasure of what no replay needs, between the writer's batches.
+//! Erases batches that no replay needs, between the writer's batches.
 
 use std::ops::Range;
 

@@ -81,7 +81,7 @@ pub enum Call {
         /// The prefix of the names.
         prefix: String,
     },
-    /// Drop what was staged of an upload (S3 only; a blob of Azure is written and deleted).
+    /// Drop the parts of an upload (S3 only; a blob of Azure is written and deleted).
     Abort {
         /// Blob name.
         name: String,

@@ -65,7 +65,7 @@ pub(super) async fn step(
     Ok(())
 }
 
-/// Lists and reads all names once more.
+/// Lists and reads all names again.
 ///
 /// # Errors
 /// As of [`step`].

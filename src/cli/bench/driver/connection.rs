@@ -1,4 +1,4 @@
-//! One connection of a workload: it executes operations until there is none left.
+//! One connection of a workload: it executes operations until none is left.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ pub async fn run(mut client: Client, shared: Rc<Shared>, place: usize) -> Result
     let mut own = Own::new(place);
     let each_second = shared.pace.each_second;
     if shared.pace.rate.is_some() {
-        // All connections are opened at once, as without a rate. One that fails is opened again at
-        // its first operation.
+        // All connections are opened at the start, as without a rate. One that fails is opened
+        // again at its first operation.
         drop(client.connect().await);
         record(&mut shared.tally.borrow_mut().connecting, client.connecting)?;
     }
@@ -61,14 +61,14 @@ pub async fn run(mut client: Client, shared: Rc<Shared>, place: usize) -> Result
             Err(error) => {
                 shared.tally.borrow_mut().fail(since, &error, each_second)?;
                 if shared.tally.borrow().errors <= 3 {
-                    (shared.tell)(&format!("operation {number} failed: {error}"));
+                    (shared.report)(&format!("operation {number} failed: {error}"));
                 }
                 shared.pace.rest(clock.as_ref(), REST).await;
             }
         }
     }
     if let Err(error) = step::last(&mut client, &shared, &own).await {
-        (shared.tell)(&format!("the last look failed: {error}"));
+        (shared.report)(&format!("the last comparison failed: {error}"));
         let since = clock.monotonic().saturating_sub(shared.begun);
         shared.tally.borrow_mut().fail(since, &error, each_second)?;
     }

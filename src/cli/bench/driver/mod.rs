@@ -6,9 +6,9 @@
 //! `client` (one socket) → `target` (the request in the dialect) → `signing`. `tally` counts,
 //! `data` has the bytes.
 //!
-//! Invariants: every answer is verified, and wrong bytes count as errors. Requests and their
-//! signatures are made by code of the driver's own, so it checks the server independently. All
-//! connections are polled by one task: counts need no locks.
+//! Invariants: every answer is verified, and wrong bytes count as errors. The driver has its own
+//! code for requests and signatures, so it checks the server independently. All connections are
+//! polled by one task: counts need no locks.
 
 #![expect(
     clippy::cast_possible_truncation,

@@ -40,15 +40,15 @@ pub struct Driver {
     pub first: u64,
     /// Operations of the current workload, or of its preparation, that ended so far.
     pub ended: Rc<Cell<u64>>,
-    /// Tells people what is done and what fails.
-    pub tell: fn(&str),
+    /// Prints progress and failures.
+    pub report: fn(&str),
     /// The number of blobs of each set that exist, by the set's name.
     made: RefCell<HashMap<&'static str, u64>>,
     /// Counts of all preparations.
     prepared: Cell<Prepared>,
 }
 
-/// What was done so that workloads could begin.
+/// The work that was done before workloads could begin.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Prepared {
     /// Blobs that were written.
@@ -68,7 +68,7 @@ impl Driver {
             pace: Pace::default(),
             first: 0,
             ended: Rc::default(),
-            tell: |_| {},
+            report: |_| {},
             made: RefCell::default(),
             prepared: Cell::default(),
         }
@@ -80,7 +80,7 @@ impl Driver {
         Client::new(Rc::clone(&self.target), Rc::clone(&self.way))
     }
 
-    /// What was prepared so far.
+    /// The preparations so far.
     #[must_use]
     pub const fn prepared(&self) -> Prepared {
         self.prepared.get()
@@ -136,7 +136,7 @@ impl Driver {
         let count = if set.count == 0 { ops } else { set.count };
         let had = self.made.borrow().get(set.name).copied().unwrap_or(0);
         if had < count {
-            (self.tell)(&format!("preparing {} blobs of {} bytes", count - had, set.size));
+            (self.report)(&format!("preparing {} blobs of {} bytes", count - had, set.size));
             let put = Workload {
                 name: "prepare",
                 kind: Kind::Put(set),
@@ -184,7 +184,7 @@ impl Driver {
             begun: clock.monotonic(),
             tally: RefCell::new(Tally::new()?),
             ended: Rc::clone(&self.ended),
-            tell: self.tell,
+            report: self.report,
         });
         let run = |place| connection::run(self.client(), Rc::clone(&shared), place);
         try_join_all((0..workload.concurrency).map(run)).await?;

@@ -1,4 +1,4 @@
-//! What the connections of one workload share: its pace, its next number, its counts.
+//! The state that the connections of one workload share: its pace, its next number, its counts.
 
 use std::cell::Cell;
 use std::cell::RefCell;
@@ -33,10 +33,10 @@ pub struct Pace {
     pub each_second: bool,
 }
 
-/// What the connections of one workload share.
+/// The state that the connections of one workload share.
 #[derive(Debug)]
 pub struct Shared {
-    /// What to do.
+    /// The workload.
     pub workload: Workload,
     /// Bodies.
     pub pool: Rc<Pool>,
@@ -48,12 +48,12 @@ pub struct Shared {
     pub next: Cell<u64>,
     /// When the first one began, by the monotonic clock.
     pub begun: Duration,
-    /// What was done.
+    /// The counts.
     pub tally: RefCell<Tally>,
-    /// Operations that ended so far, for who shows it meanwhile.
+    /// Operations that ended so far, for a progress display.
     pub ended: Rc<Cell<u64>>,
-    /// Tells people of a failure.
-    pub tell: fn(&str),
+    /// Prints a failure.
+    pub report: fn(&str),
 }
 
 impl Pace {
@@ -68,13 +68,13 @@ impl Pace {
         self.time.is_some() || self.endless
     }
 
-    /// Whether it was told to end.
+    /// Whether the workload must end.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stop.is_cancelled()
     }
 
-    /// Waits for this time, or until the workload is told to end.
+    /// Waits for this time, or until the workload must end.
     pub(super) async fn rest(&self, clock: &dyn Clock, time: Duration) {
         tokio::select! {
             biased;
@@ -117,16 +117,16 @@ mod tests {
     use crate::env::SimClock;
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_told_to_end_rests_no_longer() {
+    async fn a_workload_that_must_stop_rests_no_longer() {
         let (clock, pace) = (SimClock::new(), Pace::default());
         let seconds = Duration::from_secs;
         pace.rest(&clock, seconds(3)).await;
         assert_eq!(clock.monotonic(), seconds(3));
-        let told = async {
+        let stopping = async {
             clock.sleep(seconds(1)).await;
             pace.stop.cancel();
         };
-        tokio::join!(pace.rest(&clock, seconds(1_000)), told);
+        tokio::join!(pace.rest(&clock, seconds(1_000)), stopping);
         assert_eq!(clock.monotonic(), seconds(4));
         assert!(pace.is_stopped());
     }

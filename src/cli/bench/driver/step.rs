@@ -28,7 +28,7 @@ impl Own {
     }
 }
 
-/// Executes operation `number`. Returns what it counts for.
+/// Executes operation `number`. Returns its worth.
 ///
 /// # Errors
 /// The server refused, or the answer has wrong bytes.
@@ -162,7 +162,7 @@ async fn blocks(
     Ok(worth(shared, set.size * count as usize))
 }
 
-/// What an operation with a body of so many bytes counts for.
+/// The worth of an operation with a body of `bytes` bytes.
 fn worth(shared: &Shared, bytes: usize) -> Worth {
     let mib = bytes as f64 / 1_048_576.0;
     let units = if shared.workload.unit == Unit::MiB { mib } else { 1.0 };

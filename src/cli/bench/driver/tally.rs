@@ -65,11 +65,11 @@ pub struct Done {
     pub took: Duration,
     /// The part of it in which the connection was opened.
     pub connecting: Duration,
-    /// What it counts for.
+    /// Its worth.
     pub worth: Worth,
 }
 
-/// What an operation counts for.
+/// The units and bytes for which an operation counts.
 #[derive(Debug, Clone, Copy)]
 pub struct Worth {
     /// Units of its workload.
@@ -83,7 +83,7 @@ impl Worth {
     pub const ONE: Self = Self { units: 1.0, bytes: 0 };
 }
 
-/// What a workload achieved.
+/// The results of a workload.
 #[derive(Debug, Clone, Serialize)]
 pub struct Achieved {
     /// Operations done.
@@ -107,7 +107,7 @@ pub struct Achieved {
 }
 
 impl Tally {
-    /// What was achieved.
+    /// The results.
     #[must_use]
     pub fn achieved(&self) -> Achieved {
         let at = |share| self.latencies.value_at_quantile(share);

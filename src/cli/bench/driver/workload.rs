@@ -1,4 +1,4 @@
-//! What a workload is: its operations, their number, and the number of connections.
+//! A workload: its operations, their number, and the number of connections.
 
 /// A set of blobs that a workload needs before it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,7 +26,7 @@ pub enum Order {
     Between,
 }
 
-/// What one operation does.
+/// The kind of an operation.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     /// Writes a new blob of a set.
@@ -87,7 +87,7 @@ impl Unit {
 pub struct Workload {
     /// Name on the command line and in reports.
     pub name: &'static str,
-    /// What one operation does.
+    /// The kind of an operation.
     pub kind: Kind,
     /// Operations of a full run.
     pub ops: u64,

@@ -68,7 +68,7 @@ async fn peers_share_what_anybody_may_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_is_served_in_order_or_told_busy_before_its_head() {
+async fn waiting_requests_are_served_in_order_or_refused_before_their_head() {
     let budget = budget(4 * MIB);
     let one = payer(1, "127.0.0.1", true);
     let first = budget.begin(one, 4 * MIB, PATIENCE).await.unwrap();

@@ -65,7 +65,7 @@ async fn only_the_time_counts_in_which_the_client_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn body_that_is_cut_is_told_so_and_is_watched_no_more() {
+async fn body_that_is_cut_gets_an_error_and_is_watched_no_more() {
     let uploads = Arc::<Flows>::default();
     let (mut body, _client) = body(&uploads).await;
     let clock = Arc::clone(&body.env.clock);

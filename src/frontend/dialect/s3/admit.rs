@@ -70,7 +70,7 @@ pub(in crate::frontend::dialect) async fn admit(
         }
         let at = (&*account, address);
         if !users::settle(front, at, user, parsed.operation_mut()).await? {
-            // It may still be open to every key of the store.
+            // The bucket or object may still permit every key of the store.
             caller = Caller::Outsider;
         }
     }

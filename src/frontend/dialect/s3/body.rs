@@ -1,5 +1,5 @@
-//! Bodies whose content is signed: as a whole, or chunk by chunk. Content is given out before it is
-//! verified; nothing of it may be visible before [`SignedBody::finish`].
+//! Bodies whose content is signed: as a whole, or chunk by chunk. Content is returned before it is
+//! verified; none of it may become visible before [`SignedBody::finish`].
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -15,7 +15,7 @@ use crate::protocol::s3::chunked::ChunkedDecoder;
 use crate::protocol::s3::chunked::Piece;
 use crate::protocol::s3::chunked::Trailers;
 
-/// Takes the content out of a body and verifies what its signature says of it.
+/// Extracts the content from a body and verifies it against the signature.
 #[derive(Debug)]
 pub struct SignedBody(Form);
 
@@ -35,7 +35,7 @@ enum Form {
 }
 
 impl SignedBody {
-    /// The verifier of a body; `None` when its signature says nothing of it.
+    /// The verifier of a body; `None` if its signature does not cover it.
     ///
     /// # Errors
     /// `MissingContentLengthHeader` for chunks without the length of their content.
@@ -104,7 +104,8 @@ impl SignedBody {
     /// Ends the body.
     ///
     /// # Errors
-    /// `IncompleteBody` when it ended early, `PayloadHashMismatch` when it is not what was signed.
+    /// `IncompleteBody` when it ended early, `PayloadHashMismatch` when it differs from the signed
+    /// content.
     pub fn finish(&mut self) -> Result<(), Refusal> {
         match &mut self.0 {
             Form::Whole { expected, hash } => {
@@ -115,7 +116,7 @@ impl SignedBody {
         }
     }
 
-    /// What followed the content, once the body has ended: names in lower case, and values.
+    /// The trailers behind the content, once the body has ended: names in lower case, and values.
     #[must_use]
     pub fn trailers(&self) -> &[(String, String)] {
         match &self.0 {

@@ -1,4 +1,4 @@
-//! Forms of browsers. Their fields are read before all else: they say whose request this is.
+//! Forms of browsers. Their fields are read first: they identify the sender.
 
 use http::Method;
 use http::header::AUTHORIZATION;
@@ -27,7 +27,7 @@ use crate::types::Peer;
 use crate::types::Timestamp;
 
 /// Reads the fields of a form and makes them the headers of the request. While they arrive, the
-/// request has a place among those of no account. The file stays in the body.
+/// request has a place among those without an account. The file stays in the body.
 ///
 /// # Errors
 /// `ServerBusy`, and those of the body and the form.
@@ -49,7 +49,7 @@ pub(in crate::frontend) async fn read(
     Err(reader.ended())
 }
 
-/// What a form says of who signed it.
+/// The fields of a form about its signature.
 pub(super) fn signed(form: &PostForm) -> SignedForm<'_> {
     SignedForm {
         policy: form.get("policy"),
@@ -62,7 +62,7 @@ pub(super) fn signed(form: &PostForm) -> SignedForm<'_> {
     }
 }
 
-/// Refuses a POST to a bucket that is no form, before it is asked who sends it.
+/// Refuses a POST to a bucket that is not a form, before its sender is identified.
 ///
 /// # Errors
 /// `ConditionNotMet`.
@@ -92,9 +92,9 @@ pub(super) fn decoder(form: &PostForm, limits: LengthRange) -> Decoder {
     Decoder::File(Box::new(FileDecoder::new(form.boundary(), limits)))
 }
 
-/// Refuses what a web page could have a browser send without asking first: a POST without headers
-/// of its own, signed in the URL or in a form. Every page can sign for the account with the
-/// well-known key. A form is let in from pages that the rules of its bucket name.
+/// Refuses requests that a web page could have a browser send without a preflight: a POST without
+/// custom headers, signed in the URL or in a form. Every page can sign for the account with the
+/// well-known key. A form is accepted from origins that the rules of its bucket name.
 ///
 /// # Errors
 /// `CorsPreflightFailure`.

@@ -1,11 +1,12 @@
-//! S3 at the front end: which requests speak it, what their URLs name, and who sends them.
+//! S3 at the front end: recognises its requests, reads their addresses and identifies their
+//! senders.
 //!
-//! `sender.rs` finds who sends a request, `admit.rs` checks permission. `body.rs` verifies signed
+//! `sender.rs` identifies the sender, `admit.rs` checks permission. `body.rs` verifies signed
 //! bodies, `forms.rs` reads forms of browsers, `sts.rs` answers the token service. `refusals.rs`
 //! maps errors of signatures to refusals.
 //!
-//! A request is in S3's dialect when its host is one of S3, when it is signed as S3 signs, in the
-//! head or in the query, when it is a form for a bucket, or when it comes to the listener of S3.
+//! A request is in S3's dialect if its host is an S3 host, if it has an S3 signature in the head or
+//! the query, if it is a form for a bucket, or if it arrives at the listener of S3.
 
 pub(in crate::frontend) mod admit;
 pub(in crate::frontend) mod body;
@@ -36,15 +37,15 @@ use crate::types::BlobName;
 use crate::types::ContainerName;
 use crate::types::NameError;
 
-/// How S3 requests are recognised, and the defaults for what they leave out.
+/// How S3 requests are recognised, and defaults for omitted values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct S3Settings {
     /// Domains `D` for which `s3.D`, `BUCKET.s3.D`, `s3.ACCOUNT.D` and `BUCKET.s3.ACCOUNT.D` are
     /// hosts of S3; lower case, no port.
     pub domains: Vec<String>,
-    /// Whose buckets a request means that is not signed and whose host names no account.
+    /// The account of unsigned requests whose host names no account.
     pub account: Option<AccountName>,
-    /// The location of buckets that were made without one.
+    /// The region of buckets that were created without one.
     pub region: String,
     /// The accounts of access keys of users.
     pub access_keys: AccessKeys,
@@ -95,7 +96,7 @@ impl S3Settings {
             && named().is_some_and(|named| named.bucket.is_some() && named.key.is_none())
     }
 
-    /// What the URL names.
+    /// The account, bucket and key that the URL names.
     ///
     /// # Errors
     /// `InvalidInput` for a request of Azure Blob; those of [`s3::address::address`];
@@ -218,7 +219,7 @@ fn key_name(text: &str) -> Result<BlobName, Refusal> {
     })
 }
 
-/// Whether a request is one of Azure Blob, which came to an address of S3.
+/// Whether a request to an address of S3 is one of Azure Blob.
 fn speaks_blob(head: &Parts) -> bool {
     let authorization = head.headers.get(AUTHORIZATION).map_or(&b""[..], HeaderValue::as_bytes);
     head.headers.contains_key("x-ms-version") || authorization.starts_with(b"SharedKey")

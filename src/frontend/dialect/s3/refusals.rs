@@ -23,7 +23,7 @@ pub(super) fn from_session(error: SessionError) -> Refusal {
     Refusal::new(reason).cause(Cause::Authentication(cause))
 }
 
-/// The refusal of a signature or of what a request says of it.
+/// The refusal of a signature or of its claims.
 pub(super) fn from_s3(error: &S3Error) -> Refusal {
     use S3Error as E;
     match error {

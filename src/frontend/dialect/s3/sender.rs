@@ -1,4 +1,5 @@
-//! Who sends an S3 request: the root of an account, a user of it, or the holder of temporary keys.
+//! The sender of an S3 request: the root of an account, a user of it, or the holder of temporary
+//! keys.
 
 use std::sync::Arc;
 
@@ -36,23 +37,23 @@ pub(super) struct Sender {
 pub(super) struct KeyHolder {
     /// The account.
     pub(super) account: Arc<Account>,
-    /// Who it is in the account.
+    /// The holder of the key.
     pub(super) holder: Holder,
     /// The secret that proves it.
     pub(super) secrets: S3Secrets,
 }
 
-/// Who holds an access key.
+/// The holder of an access key.
 pub(super) enum Holder {
     /// The root of the account.
     Root,
     /// A user.
     User(Arc<User>),
-    /// The holder of temporary keys: what their token says, and what it may do.
+    /// The holder of temporary keys: the content of their token, and the caller.
     Session(Box<(Session, UserCaller)>),
 }
 
-/// Who sends a request.
+/// Identifies the sender of a request.
 ///
 /// # Errors
 /// Why the signature is refused.
@@ -82,7 +83,7 @@ pub(super) fn identify(
     let is_own = own.name == account.name;
     let caller = match holder {
         Holder::Root if is_own => Caller::Key,
-        // Everybody has the development key.
+        // The development key is public.
         Holder::Root if own.keys.are_well_known() => Caller::Anyone,
         Holder::User(user) if is_own => Caller::User(Box::new(UserCaller::of_user(user))),
         Holder::Session(session) if is_own => Caller::User(Box::new(session.1)),

@@ -56,12 +56,12 @@ use crate::types::AccessKeyId;
 use crate::types::AccountName;
 use crate::types::OwnerIds;
 
-/// The role of a session, and the name of one, that a call leaves out.
+/// The default name of a role and of a session.
 const UNNAMED: &str = "session";
-/// Groups that a session token holds at most, as user delegation keys.
+/// The most groups of a session token, as for user delegation keys.
 const GROUPS_MAX: usize = 32;
 
-/// The answer to a call, and what else is known of it.
+/// The answer to a call, and facts for logs and metrics.
 pub(in crate::frontend) struct TokenAnswer {
     /// The document.
     pub(in crate::frontend) response: Response<ResponseBody>,
@@ -142,7 +142,7 @@ impl TokenCall<'_> {
                 self.with_token(&role, &token, notes).await
             }
             Call::AssumeRole(role) => {
-                // The answer has a secret.
+                // The answer contains a secret.
                 let why = "Temporary keys are given over https only.";
                 check_private(self.arrival.peer, why).map_err(refused)?;
                 let signer = self.signer(&body).map_err(refused)?;
@@ -158,8 +158,8 @@ impl TokenCall<'_> {
         }
     }
 
-    /// The account that a request claims to be of, before anything is verified: the call uses only
-    /// the share of that account.
+    /// The account that a request claims, before anything is verified: the call uses only the share
+    /// of that account.
     fn claimed_account(self) -> Option<Arc<Account>> {
         let name = self.arrival.address()?.account;
         let is_signed = {
@@ -184,7 +184,7 @@ impl TokenCall<'_> {
         Ok(())
     }
 
-    /// Who signs a call.
+    /// Identifies the signer of a call.
     fn signer(self, body: &[u8]) -> Result<KeyHolder, Refusal> {
         let head = self.arrival.head;
         let refused = |error| refusals::from_s3(&error);
@@ -230,7 +230,7 @@ impl TokenCall<'_> {
         Ok(Answer::Assumed(of_session(&account, &session, &id), credentials))
     }
 
-    /// The access key that signed, and what stands for its secret in the token.
+    /// The signing access key, and the proof of its secret for the token.
     fn signing_key(
         self,
         account: &Account,
@@ -265,7 +265,7 @@ impl TokenCall<'_> {
             StsError::of(&error)
         };
         self.admit(&account, notes).map_err(refused)?;
-        // The same for a role that is not there: who has no role learns of no account.
+        // The same error for a missing role, so that it reveals no account.
         if !principal.has_a_role(account.name.as_str(), &account.assignments) {
             return Err(StsError::denied(
                 "Not authorized to perform sts:AssumeRoleWithWebIdentity",
@@ -280,7 +280,7 @@ impl TokenCall<'_> {
         Ok(Answer::AssumedWithWebIdentity(identity, credentials, subject))
     }
 
-    /// The account whose role is asked for: that of its number, of the host, or the one of unsigned
+    /// The account of the requested role: that of its number, of the host, or the one of unsigned
     /// requests.
     fn account_of(self, role: &RoleCall) -> Result<Arc<Account>, StsError> {
         let named = s3::address::address(host(self.head()), "/", &self.settings.domains);
@@ -368,7 +368,7 @@ fn check_number(role: &RoleCall, account: &Account) -> Result<(), StsError> {
     }
 }
 
-/// What a session token says of a principal: of its groups those that have a role now.
+/// The principal, as a session token names it: of its groups only those that have a role now.
 fn holder_of(principal: &Principal, account: &Account) -> SessionHolder {
     let has_role = |group: &&String| {
         account
@@ -405,7 +405,7 @@ fn named(holder: &Holder) -> audit_log::Principal {
     }
 }
 
-/// Who signs a call, as the answer shows it.
+/// The identity of the signer, as the answer shows it.
 fn identity(signer: &KeyHolder) -> Identity {
     let account = &signer.account;
     let number = account.number.clone();

@@ -133,7 +133,7 @@ pub(crate) async fn put_blob(
     Ok(with_encryption_header(reply, &encryption))
 }
 
-/// What a copy has when its row is committed.
+/// The parts of a copy whose row can be committed.
 struct Prepared {
     content: CopiedContent,
     crc64: Crc64,
@@ -207,8 +207,8 @@ pub(crate) async fn copy(
     let own_key = precondition.encryption.key().cloned();
     let key = own_key.as_ref();
     let prepared = match found {
-        // Answered before the bytes are there. Under a scope with a key they are waited for: the
-        // work that is left does not have the key.
+        // Answered before the bytes are copied. Under a scope with a key the request waits for
+        // them, because the work row does not have the key.
         Source::Outside(fetched) if !copy.sync && key.is_none() => {
             let destination = Destination { blob: &routing, copy: id };
             Prepared::pending(pending::job(front, destination, &copy.source, &fetched))
@@ -264,7 +264,7 @@ pub(crate) async fn copy(
     Ok(with_encryption_header(Reply::BlobCopied { change, id, state, checksums }, &encryption))
 }
 
-/// The source of a copy, and what must hold before it is read.
+/// The source of a copy, and the conditions that are checked before it is read.
 struct WantedSource<'a> {
     source: &'a CopySource,
     /// Whether the client waits for the copy.
@@ -273,10 +273,10 @@ struct WantedSource<'a> {
     absent: Option<&'a BlobVersion>,
 }
 
-/// Opens the source of a copy. The blob that must not be there is looked for before bytes are
-/// taken: if the sender may not overwrite it, also before the source is asked, whose refusal would
-/// hide that. If the request has the condition itself, the source is looked up first:
-/// `object_store` expects 404 of a missing one.
+/// Opens the source of a copy. If the destination must not exist, it is looked up before bytes are
+/// taken. For a sender that may not overwrite, the look-up comes even before that of the source,
+/// whose refusal would hide the conflict. If the request has the condition itself, the source is
+/// looked up first: `object_store` expects 404 for a missing source.
 async fn open(
     front: &FrontEnd,
     requester: Requester<'_>,
@@ -304,20 +304,20 @@ fn check_wait(sync: bool, len: u64) -> Result<(), Refusal> {
     Err(refused.hint(Hint::SourceTooLongToWait))
 }
 
-/// Refuses a copy that may only make a blob where there is one. The commit checks it again.
+/// Refuses a copy that may only create a blob, if the blob exists. The commit checks it again.
 async fn check_absent(front: &FrontEnd, blob: &BlobVersion) -> Result<(), Refusal> {
     let (key, revision, guard) = (blob.key.clone(), blob.revision, Guard::default());
     let read = ReadBlob { key, revision, guard, range: None, pieces: false };
     match front.rows.router.ask(read).await {
-        // A lease is told first, by the commit.
+        // The commit reports a lease, which comes before this refusal.
         Ok(view) if view.record.lease.is_some() => Ok(()),
         Ok(_) => Err(Reason::BlobAlreadyExists.into()),
         Err(_) => Ok(()),
     }
 }
 
-/// The tier of a copy. That of an archived source is rehydrated: its bytes are there, but not
-/// before the time that a rehydration takes.
+/// The tier of a copy. The copy of an archived source is rehydrated: its bytes are stored, but
+/// become readable only after the time that a rehydration takes.
 fn tier_of_copy(
     tier: AccessTier,
     rehydration: Option<(RehydratePriority, Duration)>,
@@ -336,8 +336,8 @@ fn explain_target(refused: Refusal, by_date: bool) -> Refusal {
     refused
 }
 
-/// Whether only dates can be a condition that the destination does not meet. Source: "Blob service
-/// error codes", which has a code of its own for them.
+/// Whether a failed condition on the destination can only be a date. Source: "Blob service error
+/// codes", which has a code of its own for dates.
 fn is_only_by_date(guard: &Guard) -> bool {
     let Conditions { if_match, if_none_match, .. } = &guard.conditions;
     guard.if_tags.is_none() && if_match.is_none() && if_none_match.is_none()
@@ -356,8 +356,8 @@ fn kind_of_copy(kind: BlobKind, seal: Option<bool>) -> Result<BlobKind, Refusal>
     }
 }
 
-/// What the destination keeps of the source's content tag and checksums: nothing, if its bytes are
-/// still to come.
+/// The content tag and checksums that the destination takes from the source; none if the copy is
+/// pending.
 fn fields(source: &Facts, pending: bool) -> NewBlobFields {
     if pending {
         return NewBlobFields::default();
@@ -370,7 +370,8 @@ fn fields(source: &Facts, pending: bool) -> NewBlobFields {
     }
 }
 
-/// As [`fields`], for content under a key: a checksum of the source would say something of it.
+/// As [`fields`], for content under a key: a checksum of the source would reveal information about
+/// it.
 fn fields_under_key(front: &FrontEnd, kind: BlobKind, key: Option<&CustomerKey>) -> NewBlobFields {
     let content_tag = (kind == BlobKind::Block).then(|| content_tag(front, key));
     NewBlobFields { content_tag, ..NewBlobFields::default() }

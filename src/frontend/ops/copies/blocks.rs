@@ -27,9 +27,9 @@ use crate::protocol::model::Reply;
 use crate::protocol::model::checksum::WrittenChecksums;
 use crate::protocol::model::copy::CopySource;
 
-/// Bytes of a source that Put Block From URL takes.
+/// The longest source of Put Block From URL, in bytes.
 const BLOCK_BYTES_MAX: u64 = 4_000 << 20;
-/// Bytes of a source that Append Block From URL takes.
+/// The longest source of Append Block From URL, in bytes.
 const APPEND_BYTES_MAX: u64 = 100 << 20;
 
 /// Put Block From URL.
@@ -84,7 +84,7 @@ pub(crate) async fn append(
     }
 }
 
-/// Put Page From URL: bytes, then the row. The bytes are always stored once more, because pages are
+/// Put Page From URL: bytes, then the row. The bytes are always stored again, because pages are
 /// split at offsets of the destination.
 pub(crate) async fn put_pages(
     front: &FrontEnd,

@@ -39,8 +39,8 @@ use crate::types::RoutingKey;
 use crate::types::Tags;
 use crate::types::Timestamp;
 
-/// Incremental Copy Blob. It is done when it is answered, but the answer says `pending`, as that of
-/// the service always does.
+/// Incremental Copy Blob. The copy is complete when it is answered, but the answer says `pending`,
+/// as on the service.
 pub(crate) async fn copy_increment(
     front: &FrontEnd,
     requester: Requester<'_>,
@@ -95,7 +95,7 @@ pub(crate) async fn copy_increment(
     Ok(with_encryption_header(reply, &encryption))
 }
 
-/// The page blob and the snapshot of it that a source is.
+/// The page blob and the snapshot that a source names.
 fn snapshot_of(found: &Inside) -> Result<(RoutingKey, Timestamp), Refusal> {
     if !matches!(found.record().kind, BlobKind::Page { .. }) {
         return Err(Reason::InvalidSourceBlobType.into());
@@ -105,7 +105,7 @@ fn snapshot_of(found: &Inside) -> Result<(RoutingKey, Timestamp), Refusal> {
     Ok((RoutingKey::blob(&found.blob().key), snapshot))
 }
 
-/// The snapshot of the source that the destination has; `None` where there is no destination. The
+/// The snapshot of the source that the destination has; `None` if there is no destination. The
 /// commit checks it again.
 async fn last_copied(
     front: &FrontEnd,
@@ -128,7 +128,7 @@ async fn last_copied(
     }
 }
 
-/// The refusal of a snapshot that cannot be compared with the one before.
+/// The refusal of a snapshot that cannot be compared with the previous one.
 fn of_comparison(refused: Refusal) -> Refusal {
     match refused.source {
         Some(SourceRefusal {

@@ -1,17 +1,17 @@
 //! Blobs, blocks and pages from URLs.
 //!
 //! 1. `frontend::source` finds and authorizes the source.
-//! 2. `take.rs` shares its bytes with the destination, or stores them once more, encrypted if the
+//! 2. `take.rs` shares its bytes with the destination, or stores them again, encrypted if the
 //!    destination is. `pages.rs` does so for page blobs, step by step, and leaves out ranges that
 //!    were never written.
 //! 3. `blobs.rs` commits the content as a blob; `blocks.rs` as a block, an append or pages.
 //!
-//! `named.rs` copies blobs of the same account that are named, `named_part.rs` makes parts of them;
-//! what it cannot share is stored once more, encrypted if the destination is.
+//! `named.rs` copies named blobs of the same account, `named_part.rs` makes parts of uploads from
+//! them. Content that cannot be shared is stored again, encrypted if the destination is.
 //!
-//! `incremental.rs` copies what a snapshot of a page blob has and the one before had not.
+//! `incremental.rs` copies the changes between two snapshots of a page blob.
 //!
-//! `frames.rs` makes content of frames that a range of a source fills.
+//! `frames.rs` makes content from the frames that a range of a source fills.
 //!
 //! `pending.rs` carries out copies that outlive their request, through the same files.
 //!

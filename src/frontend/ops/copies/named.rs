@@ -1,4 +1,4 @@
-//! Copies of blobs of the same account that are named.
+//! Copies of named blobs of the same account.
 
 use crate::frontend::commit;
 use crate::frontend::encrypt::claim::with_encryption_header;
@@ -34,7 +34,7 @@ use crate::types::Metadata;
 use crate::types::ObjectProperties;
 use crate::types::TierState;
 
-/// Makes a block blob of a blob of the same account.
+/// Makes a block blob from a blob of the same account.
 pub(crate) async fn copy_named(
     front: &FrontEnd,
     requester: Requester<'_>,
@@ -94,8 +94,8 @@ pub(crate) async fn copy_named(
     Ok(with_encryption_header(Reply::NamedCopied(Box::new(facts)), &encryption))
 }
 
-/// Takes the bytes of the source. Begins again when the source is replaced between its look-up and
-/// its mark.
+/// Takes the bytes of the source. Starts over if the source is replaced between its look-up and its
+/// mark.
 ///
 /// # Errors
 /// `ServerBusy` when the source is replaced again and again; those of the source.
@@ -115,7 +115,7 @@ async fn take_source(
     Err(Reason::ServerBusy.into())
 }
 
-/// What describes the content of the destination.
+/// The properties that describe the content of the destination.
 struct Described {
     properties: BlobProperties,
     metadata: Metadata,

@@ -1,5 +1,5 @@
-//! The content of a copy whose source is named: the source's own bytes where source and destination
-//! are under the same key or none, else bytes that are stored once more.
+//! The content of a copy from a named source: the source's own bytes if source and destination are
+//! under the same key or none, else bytes that are stored again.
 
 use crate::frontend::encrypt;
 use crate::frontend::encrypt::Encrypting;
@@ -31,10 +31,10 @@ use crate::types::Crc64;
 use crate::types::CustomerKey;
 use crate::types::Md5;
 
-/// How often a copy begins again when its source is replaced meanwhile.
+/// How often a copy starts over when its source is replaced meanwhile.
 pub(super) const ATTEMPTS_MAX: u32 = 5;
 
-/// What a copy wants of its source.
+/// The requirements of a copy on its source.
 pub(super) struct Wanted<'a> {
     /// The source.
     pub(super) source: &'a NamedSource,
@@ -52,15 +52,15 @@ pub(super) struct CopiedSource {
     pub(super) source: BlobRecord,
     /// The bytes.
     pub(super) content: CopiedContent,
-    /// What keeps them until the row is committed.
+    /// Keeps the bytes from being freed until the row is committed.
     pub(super) hold: Hold,
-    /// Their checksum; that of nothing for encrypted content.
+    /// Their checksum; for encrypted content that of an empty body.
     pub(super) crc64: Crc64,
     /// Content-MD5, as the row keeps it.
     pub(super) md5: ContentMd5,
     /// The MD5 that was computed of the bytes, if it was.
     pub(super) plain_md5: Option<Md5>,
-    /// The source of S3's tag; `None` if it is derived.
+    /// The source of S3's ETag; `None` if it is derived.
     pub(super) tag: Option<ContentTag>,
     /// Checksums, as the row keeps them.
     pub(super) checksums: Vec<ContentChecksum>,
@@ -80,10 +80,10 @@ pub(super) async fn take(
 ) -> Result<CopiedSource, Refusal> {
     check_len(found.len(), wanted.len_max)?;
     if is_shareable(found.record(), wanted.key.as_ref())
-        && let Some(Shared { content: SharedContent::Content(content), guard }) =
+        && let Some(Shared { content: SharedContent::Content(content), note }) =
             found.share(front).await?
     {
-        return refer(front, &found, Referred { content, hold: Hold::Shared(guard) }, wanted).await;
+        return refer(front, &found, Referred { content, hold: Hold::Shared(note) }, wanted).await;
     }
     store(front, found, wanted).await
 }
@@ -118,7 +118,8 @@ struct Referred {
     hold: Hold,
 }
 
-/// Names the bytes of the source. They are read only for a checksum that the source does not have.
+/// Refers to the bytes of the source. They are read only for a checksum that the source does not
+/// have.
 async fn refer(
     front: &FrontEnd,
     found: &Inside,
@@ -175,7 +176,7 @@ async fn digest(
     checksums.named.ok_or_else(|| Reason::InternalError.into())
 }
 
-/// A body of `len` bytes of which a checksum is wanted.
+/// A body of `len` bytes, for which a checksum is computed.
 pub(super) const fn upload(len: u64, wanted: Option<ChecksumAlgorithm>) -> Upload {
     let checksums = ClaimedChecksums { wanted, claim: ChecksumClaim::None };
     Upload { framing: Framing::Known { len }, md5: None, crc64: None, checksums }

@@ -1,4 +1,4 @@
-//! Parts of uploads whose bytes are those of a blob that is named.
+//! Parts of uploads with the bytes of a named blob.
 
 use crate::frontend::encrypt::Encrypting;
 use crate::frontend::encrypt::claim::with_encryption_header;
@@ -42,7 +42,7 @@ use crate::types::Crc64;
 use crate::types::CustomerKey;
 use crate::types::Md5;
 
-/// What a part wants of its source.
+/// The requirements of a part on its source.
 struct Wanted<'a> {
     source: &'a NamedSource,
     len_max: u64,
@@ -52,7 +52,7 @@ struct Wanted<'a> {
     kept: Option<ChecksumAlgorithm>,
 }
 
-/// The bytes of a part, and what is known of them.
+/// The bytes of a part, and their checksums.
 struct PartContent {
     content: NewContent,
     /// That of nothing for encrypted content.
@@ -107,8 +107,8 @@ pub(crate) async fn copy_part(
     Ok(with_encryption_header(Reply::NamedCopied(Box::new(facts)), &encryption))
 }
 
-/// Takes the bytes of the source. Begins again when the source is replaced between its look-up and
-/// its mark.
+/// Takes the bytes of the source. Starts over if the source is replaced between its look-up and its
+/// mark.
 async fn take_source(
     front: &FrontEnd,
     requester: Requester<'_>,
@@ -132,9 +132,9 @@ async fn take_part(
     wanted: &Wanted<'_>,
 ) -> Result<PartContent, Refusal> {
     if is_shareable(found.record(), wanted.key.as_ref())
-        && let Some(Shared { content, guard }) = found.share(front).await?
+        && let Some(Shared { content, note }) = found.share(front).await?
     {
-        let hold = Hold::Shared(guard);
+        let hold = Hold::Shared(note);
         match content {
             SharedContent::Frames(frames) => {
                 let upload = upload(found.len(), wanted.kept);
@@ -177,8 +177,8 @@ struct Known {
     named: Option<ChecksumValue>,
 }
 
-/// The checksums that the source keeps of the wanted bytes. They are read only when the upload
-/// keeps a checksum that the source does not have.
+/// The checksums of the wanted bytes, from the rows of the source. The bytes are read only if the
+/// upload keeps a checksum that the source does not have.
 async fn known(
     front: &FrontEnd,
     found: &Inside,

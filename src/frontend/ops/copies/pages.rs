@@ -1,6 +1,6 @@
 //! Page blobs as sources of copies. Their written pages become a layer of the destination, which
 //! the commit of the copy names. Zeros are left out, so that a sparse blob stays sparse. Pages that
-//! come under another key are stored again.
+//! get another key are stored again.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::index::CopiedContent;
 use crate::index::FillLayer;
 use crate::index::NewContent;
 use crate::index::PageSpan;
-use crate::index::inflight::LayerGuard;
+use crate::index::inflight::LayerNote;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::types::Crc64;
@@ -39,8 +39,7 @@ use crate::types::RoutingKey;
 use crate::types::Timestamp;
 use crate::types::content_len;
 
-/// Bytes of a source on another server that are held in memory at a time: as many as one Put Page
-/// has.
+/// Bytes of a source on another server that are in memory at a time, as for one Put Page.
 const BATCH_BYTES: u64 = 4 << 20;
 
 /// Copies the source's pages into a layer of `blob`.
@@ -57,7 +56,7 @@ pub(super) async fn take(
             .message("The copy source says that it is a page blob, but its length is not one."));
     }
     // Before the layer is begun: reclaim does not free it until the copy names it or fails.
-    let guard = front.rows.inflight.layer(blob.clone());
+    let note = front.rows.inflight.layer(blob.clone());
     let mut layer = Layer { front, blob, id: None };
     match found {
         Source::Inside(inside) if is_under(&inside, key) => {
@@ -70,7 +69,7 @@ pub(super) async fn take(
             store(&mut layer, &mut fetched.body(front), (len, key)).await?;
         }
     }
-    Ok(taken(layer.finish().await?, len, guard))
+    Ok(taken(layer.finish().await?, len, note))
 }
 
 /// Copies the pages of a source in this store that changed since a snapshot of it into a layer of
@@ -80,16 +79,16 @@ pub(super) async fn take_since(
     blob: &RoutingKey,
     (source, since): (&Inside, Option<Timestamp>),
 ) -> Result<Taken, Refusal> {
-    let guard = front.rows.inflight.layer(blob.clone());
+    let note = front.rows.inflight.layer(blob.clone());
     let mut layer = Layer { front, blob, id: None };
     share(&mut layer, source, since).await?;
-    Ok(taken(layer.finish().await?, source.len(), guard))
+    Ok(taken(layer.finish().await?, source.len(), note))
 }
 
-fn taken(layer: u64, len: u64, guard: LayerGuard) -> Taken {
+fn taken(layer: u64, len: u64, note: LayerNote) -> Taken {
     let content = CopiedContent::Pages { layer, len };
     let crc64 = Crc64::EMPTY;
-    Taken { content, crc64, kept_crc64: crc64, md5: None, hold: Hold::Layer(guard) }
+    Taken { content, crc64, kept_crc64: crc64, md5: None, hold: Hold::Layer(note) }
 }
 
 /// Whether the pages of the source are under this key, or under none.
@@ -136,18 +135,18 @@ async fn share(
 ) -> Result<(), Refusal> {
     let mut from = Some(0);
     while let Some(start) = from {
-        let SharedPart { part, guard } = source.share_pages(layer.front, (since, start)).await?;
+        let SharedPart { part, note } = source.share_pages(layer.front, (since, start)).await?;
         from = part.next;
         if !part.spans.is_empty() {
             let answer =
-                commit::commit_holding(&layer.front.rows, layer.fill(part.spans), guard).await;
+                commit::commit_holding(&layer.front.rows, layer.fill(part.spans), note).await;
             layer.filled(answer)?;
         }
     }
     Ok(())
 }
 
-/// By storing the `len` bytes under a key, or under none.
+/// Stores the `len` bytes under a key, or under none.
 async fn store(
     layer: &mut Layer<'_>,
     body: &mut RequestBody,
@@ -230,7 +229,7 @@ fn spans(stored: &Stored, start: u64) -> Vec<PageSpan> {
                 span(content_len(len), content)
             })
             .collect(),
-        // Nothing is stored in this form any more.
+        // This form is no longer written.
         NewContent::Encrypted(..) => Vec::new(),
     }
 }
@@ -254,7 +253,7 @@ fn parts(stored: NewContent) -> Vec<Part> {
                 Part { len: location.len.get(), content }
             })
             .collect(),
-        // Content is encrypted once.
+        // Content is not encrypted twice.
         NewContent::Encrypted(..) | NewContent::Authenticated(..) => Vec::new(),
     }
 }

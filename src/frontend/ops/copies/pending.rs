@@ -2,9 +2,9 @@
 //!
 //! The request commits the destination without bytes, and a work row beside it. [`run`] finds the
 //! work rows at the start of the program and whenever one was committed, copies the bytes and
-//! commits the outcome. Only the row is durable: a copy that a crash interrupts begins again, and
-//! the audit frees what it had stored. A copy that panics begins again a few times, then it fails.
-//! Accounts take turns (`turns.rs`).
+//! commits the outcome. Only the row is durable: a copy that a crash interrupts starts over, and
+//! the audit frees the bytes that it had stored. A copy that panics is tried again a few times,
+//! then it fails. Accounts take turns (`turns.rs`).
 
 mod ends;
 
@@ -59,7 +59,7 @@ use crate::types::BlobKind;
 use crate::types::PartitionId;
 use crate::types::RoutingKey;
 
-/// Work rows read at once.
+/// Work rows per read.
 const JOBS: usize = 64;
 /// The longest time that a copy may take, as on the service.
 const TIME_MAX: Duration = Duration::from_secs(14 * 24 * 3_600);
@@ -73,7 +73,7 @@ pub(super) struct Destination<'a> {
     pub(super) copy: Uuid,
 }
 
-/// The work that a request leaves: what is needed to fetch the source again.
+/// The work row of a copy, with all that is needed to fetch the source again.
 pub(super) fn job(
     front: &FrontEnd,
     Destination { blob, copy: id }: Destination<'_>,
@@ -167,7 +167,7 @@ struct AccountCopies {
     pending: Vec<PendingCopy>,
 }
 
-/// A copy whose bytes are there, or that has failed for good.
+/// A copy that has its bytes, or has failed permanently.
 struct Outcome {
     end: CopyEnd,
     hold: Option<Hold>,
@@ -206,8 +206,8 @@ async fn start_round(front: &Arc<FrontEnd>, scan: &mut Scan) -> Result<bool, ind
     Ok(false)
 }
 
-/// The next account, from the position of the scan on, that has copies pending. An account runs
-/// fewer copies than one page has, so a copy that does not run is in the page if there is one.
+/// The next account with pending copies, from the position of the scan on. An account runs fewer
+/// copies than a page has, so if some copy does not run, the page has one.
 async fn next_account(
     router: &Router,
     scan: &mut Scan,
@@ -269,7 +269,7 @@ async fn carry_out(front: Arc<FrontEnd>, pending: PendingCopy, place: Place) {
     };
     let done = tokio::select! {
         biased;
-        // The work row stays: the next start of the program carries it out.
+        // The work row stays: the copy is carried out after the next start.
         () = stopping.cancelled() => return,
         () = running.abort.cancelled() => return,
         done = fetching => done,

@@ -16,8 +16,8 @@ use crate::index::CopiedContent;
 use crate::index::FoundContainer;
 use crate::index::NewContent;
 use crate::index::WriteRequest;
-use crate::index::inflight::CopyGuard;
-use crate::index::inflight::LayerGuard;
+use crate::index::inflight::CopyNote;
+use crate::index::inflight::LayerNote;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
@@ -33,39 +33,39 @@ use crate::types::CustomerKey;
 use crate::types::Encryption;
 use crate::types::Md5;
 
-/// The most inline bytes of a block that is put together from several blocks.
+/// The most inline bytes of a block that is joined from several blocks.
 const INLINE_BYTES_MAX: usize = 512;
 
-/// Content that a row will name, and what keeps its bytes until that row is committed.
+/// Content that a row will name, and the hold that keeps its bytes until that row is committed.
 pub(super) struct Taken {
     pub(super) content: CopiedContent,
     /// Of the bytes.
     pub(super) crc64: Crc64,
-    /// The CRC-64 that a row keeps: that of nothing for encrypted content.
+    /// The CRC-64 that a row keeps; for encrypted content that of an empty body.
     pub(super) kept_crc64: Crc64,
     pub(super) md5: Option<Md5>,
     pub(super) hold: Hold,
 }
 
-/// What is to be taken.
+/// The bytes to take, and the form in which to store them.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'a> {
     /// The source.
     pub(super) source: &'a CopySource,
-    /// What the bytes become.
+    /// The kind of content that the bytes become.
     pub(super) form: Form,
     /// The key under which they are stored.
     pub(super) key: Option<&'a CustomerKey>,
 }
 
-/// What keeps bytes from being freed. Dropped once the commit was answered.
+/// Keeps bytes from being freed. It is dropped after the commit is answered.
 pub(super) enum Hold {
     /// Bytes that other rows name too.
-    Shared(CopyGuard),
+    Shared(CopyNote),
     /// Bytes of this copy alone.
     Stored(Stored),
     /// A layer of pages, which reclaim does not free as long as this is held.
-    Layer(LayerGuard),
+    Layer(LayerNote),
 }
 
 /// The length and checksums that the bytes of a source must have.
@@ -81,20 +81,20 @@ pub(super) fn check_len(len: u64, len_max: u64) -> Result<(), Refusal> {
     Err(Refusal::new(Reason::RequestBodyTooLarge).detail(Detail::Limit, len_max.to_string()))
 }
 
-/// What the bytes become.
+/// The kind of content that the bytes become.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// A block: one piece of content.
     Part,
-    /// A blob without blocks, whose MD5 the answer has.
+    /// A blob without blocks. The answer has its MD5.
     Whole,
     /// A blob with the source's blocks.
     Blob,
 }
 
-/// Takes the source's bytes: by reference where possible, else by storing them again. What a key is
-/// needed for, to read or to store, is stored again, except for a whole blob whose checksums the
-/// answer does not show and that stays under the key of its scope.
+/// Takes the source's bytes: by reference where possible, else by storing them again. Content that
+/// needs a key to be read or stored is stored again. The exception is a whole blob that stays under
+/// the key of its scope, if the answer does not show its checksums.
 pub(super) async fn take(
     front: &FrontEnd,
     found: Source,
@@ -106,7 +106,7 @@ pub(super) async fn take(
         && may_share(inside, &wanted)
         && let Some(shared) = inside.share(front).await?
     {
-        let hold = Hold::Shared(shared.guard);
+        let hold = Hold::Shared(shared.note);
         match shared.content {
             SharedContent::Frames(found) => {
                 let mut body = inside.reread(front).await?;
@@ -167,7 +167,7 @@ pub(super) fn crc64(content: &CopiedContent, whole: Crc64) -> Crc64 {
     }
 }
 
-/// The content as one piece; `None` when parts of it are in rows and parts in extents, or too much
+/// The content as one piece; `None` if it is partly in rows and partly in extents, or if too much
 /// is in rows.
 pub(super) fn flat(content: &CopiedContent) -> Option<NewContent> {
     if let CopiedContent::Whole(content) = content {
@@ -208,11 +208,7 @@ pub(super) async fn commit<W: WriteRequest>(
         Some(Hold::Stored(stored)) => {
             commit::commit_into(rows, container, write, Some(stored)).await
         }
-        Some(Hold::Shared(guard)) => {
-            commit::commit_into_holding(rows, container, write, guard).await
-        }
-        Some(Hold::Layer(guard)) => {
-            commit::commit_into_holding(rows, container, write, guard).await
-        }
+        Some(Hold::Shared(note)) => commit::commit_into_holding(rows, container, write, note).await,
+        Some(Hold::Layer(note)) => commit::commit_into_holding(rows, container, write, note).await,
     }
 }

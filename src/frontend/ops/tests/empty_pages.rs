@@ -183,7 +183,7 @@ impl IndexHost for EndsAt {
 /// More rows than one request looks at.
 const ROWS: usize = 100_000;
 
-/// A list of which the client must be told a name goes on until a page ends behind one.
+/// A list whose client needs a name as its marker continues until a page ends behind a name.
 #[tokio::test(start_paused = true)]
 async fn page_of_an_exact_list_ends_behind_a_name() {
     let index = Arc::new(EndsAt { other: gated(), ends: Mutex::default(), from: Mutex::default() });

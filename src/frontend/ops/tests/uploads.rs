@@ -174,7 +174,7 @@ async fn uploads_and_parts_are_listed_until_they_end() {
     assert_eq!(again.unwrap_err().reason, Reason::UploadNotFound);
 }
 
-/// The store is not filled with bytes that nobody can use.
+/// The store is not filled with bytes that no request can use.
 #[tokio::test(start_paused = true)]
 async fn body_of_a_part_without_an_upload_is_not_read() {
     let fixture = front().await;

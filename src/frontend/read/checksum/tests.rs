@@ -110,7 +110,7 @@ impl Blob {
             end: len,
             decrypting: None,
             memory: Some(AnswerMemory::new(&self.budget, payer(known))),
-            guard: InFlight::default().read(self.rig.env.clock.monotonic()),
+            note: InFlight::default().read(self.rig.env.clock.monotonic()),
             request: None,
         }
     }

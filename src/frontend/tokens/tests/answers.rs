@@ -7,11 +7,14 @@ use crate::frontend::tokens::fetch::ANSWER_BYTES_MAX;
 #[tokio::test(start_paused = true)]
 async fn answers_that_are_none_are_refused() {
     let (world, key) = (World::new(), Signer::new("a"));
-    let (url, told) = (by_url(), KeysAt::said_by(ISSUER).unwrap());
+    let (url, discovered) = (by_url(), KeysAt::said_by(ISSUER).unwrap());
     world.site.put("/keys", Answer::Leads);
     assert!(matches!(world.fetch(&url).await, Err(FetchError::Redirect(StatusCode::FOUND))));
     assert_eq!(world.site.requested(), ["/keys"], "not followed");
-    assert!(matches!(world.fetch(&told).await, Err(FetchError::Status(StatusCode::NOT_FOUND))));
+    assert!(matches!(
+        world.fetch(&discovered).await,
+        Err(FetchError::Status(StatusCode::NOT_FOUND))
+    ));
     let padded = |len: usize| {
         let Answer::Says(_, keys) = key_set(&[&key]) else { panic!("not a key set") };
         let text = String::from_utf8(keys.to_vec()).unwrap();
@@ -27,7 +30,7 @@ async fn answers_that_are_none_are_refused() {
         world.site.put("/keys", says(garbage));
         assert!(matches!(world.fetch(&url).await, Err(FetchError::Keys(_))), "{garbage}");
         world.site.put(CONFIGURATION, says(garbage));
-        let refused = world.fetch(&told).await;
+        let refused = world.fetch(&discovered).await;
         assert!(matches!(refused, Err(FetchError::Configuration(_))), "{garbage}");
     }
 }
@@ -35,13 +38,13 @@ async fn answers_that_are_none_are_refused() {
 #[tokio::test(start_paused = true)]
 async fn configuration_of_another_issuer_and_unsafe_places_are_refused() {
     let (world, key) = (World::new(), Signer::new("a"));
-    let told = KeysAt::said_by(ISSUER).unwrap();
+    let discovered = KeysAt::said_by(ISSUER).unwrap();
     world.site.put("/keys", key_set(&[&key]));
     world.site.put(CONFIGURATION, configuration(&format!("{ISSUER}/"), KEYS));
-    assert!(matches!(world.fetch(&told).await, Err(FetchError::Issuer(_))));
+    assert!(matches!(world.fetch(&discovered).await, Err(FetchError::Issuer(_))));
     for place in ["http://a.example/keys", "file:///keys", "keys"] {
         world.site.put(CONFIGURATION, configuration(ISSUER, place));
-        assert!(matches!(world.fetch(&told).await, Err(FetchError::Place(_))), "{place}");
+        assert!(matches!(world.fetch(&discovered).await, Err(FetchError::Place(_))), "{place}");
     }
     assert!(!world.site.requested().contains(&"/keys".to_owned()));
     let Answer::Says(_, document) = configuration(ISSUER, KEYS) else { panic!("no document") };

@@ -18,7 +18,7 @@ async fn keys_are_had_over_tcp() {
         let keys = fetch::keys(&client, &env.tasks, &place, &issuer).await.unwrap();
         assert!(keys.knows(key.id));
     }
-    // Nobody answers TLS there.
+    // No server answers TLS there.
     let secure = KeysAt::Url(format!("https://{address}/keys").parse().unwrap());
     let refused = fetch::keys(&client, &env.tasks, &secure, &issuer).await;
     assert!(matches!(refused, Err(FetchError::Client(_))));

@@ -17,7 +17,7 @@ const BUDGET: u64 = 1 << 20;
 const STALL: Duration = Duration::from_secs(10);
 const SOON: Duration = Duration::from_millis(1);
 
-/// Bytes that tell when they are gone.
+/// Bytes that signal when they are dropped.
 struct Owned(Arc<Vec<u8>>);
 
 impl AsRef<[u8]> for Owned {

@@ -62,7 +62,7 @@ commands! {
         name: AccountName,
         /// A fresh id.
         id: AccountId,
-        /// Whether its containers may be opened to everybody.
+        /// Whether its containers may have public access.
         anonymous: bool,
     } => AccountRecord: WriteReply::Account(record) => *record;
     /// Changes an account.
@@ -86,7 +86,7 @@ commands! {
         /// Only if still not staged to since.
         before: Timestamp,
     } => (): WriteReply::Done => ();
-    /// Removes what was softly deleted and can no longer be restored.
+    /// Removes soft-deleted rows that can no longer be restored.
     ExpireDeleted {
         /// The routing key of the blob or the container.
         key: RoutingKey,
@@ -122,7 +122,6 @@ commands! {
         /// Row keys of one partition. One that stands for a layer of pages comes alone.
         keys: Vec<Bytes>,
     } => (): WriteReply::Done => ();
-    /// Commits a change of nothing: what was written before and answered as unknown is decided by
-    /// it.
+    /// Commits an empty change, which decides earlier writes of unknown outcome.
     Prove {} => (): WriteReply::Done => ();
 }

@@ -1,4 +1,4 @@
-//! What reclaim asks a partition.
+//! The requests of reclaim to a partition.
 
 use bytes::Bytes;
 

@@ -48,9 +48,9 @@ pub(super) struct Replaced {
     pub(super) is_stale: bool,
 }
 
-/// Refuses a split whose children would share so many runs that one transaction cannot record it.
-/// Call it before the change stops compaction: otherwise each refused change would end the
-/// compaction that it needs.
+/// Refuses a split whose children would share more runs than one transaction can record. Call it
+/// before the change stops compaction: otherwise each refused change would end the compaction that
+/// it needs.
 ///
 /// # Errors
 /// [`Failed::Busy`].

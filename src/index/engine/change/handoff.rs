@@ -76,8 +76,8 @@ pub(crate) async fn hand_off(
     from: &Arc<Partition>,
     to: &Arc<HostContext>,
 ) -> Result<HandedOff, NotMoved> {
-    // After a flush the log is short. With flush and compaction locked out, only appends change
-    // what the new host follows.
+    // After a flush the log is short. With flush and compaction locked out, only appends change the
+    // state that the new host follows.
     from.flush().await?;
     let _no_flush = from.flushing.lock().await;
     let _no_compaction = from.keep_compaction_out().await;

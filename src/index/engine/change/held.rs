@@ -13,8 +13,8 @@ use crate::types::Sequence;
 use crate::types::Timestamp;
 
 /// The durable state of a partition whose committer waits for a verdict. If this is dropped without
-/// a verdict, the partition takes no write until it is opened again: it is unknown what the holder
-/// did.
+/// a verdict, the partition takes no write until it is opened again: the actions of the holder are
+/// unknown.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) core: Arc<Core>,

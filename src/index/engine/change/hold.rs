@@ -36,7 +36,7 @@ impl Committer {
             drop(answer.send(Err(failed.clone())));
             return;
         }
-        // Writes that wait meanwhile wait for a change of the map. That is no overload.
+        // Writes that wait meanwhile wait for a change of the map. This is not overload.
         self.waits.pause();
         self.hold_until_decided(answer).await;
         self.waits.resume(self.core.context.deps.env.clock.monotonic());

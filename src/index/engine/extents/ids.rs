@@ -14,7 +14,7 @@ use crate::index::map::PartitionDescriptor;
 use crate::index::rows::Family;
 use crate::types::ExtentId;
 
-/// Ids that are recorded for a partition at once. A flush takes one for each family that has rows,
+/// Ids that are recorded for a partition together. A flush takes one for each family that has rows,
 /// and one for the log.
 pub(crate) const RESERVE: usize = 16;
 /// Ids that a roll, a compaction and a change of the map may take between a reservation and its
@@ -31,8 +31,8 @@ const TRIES: usize = 4;
 
 /// Makes sure that at least `count` recorded ids are left: no extent is created under an id that is
 /// not recorded. [`SPARE`] more are for extents that other tasks of the partition create before the
-/// caller does. After a refusal the coordinator is asked again only after a pause. It is no error
-/// if only the spare ids are refused.
+/// caller does. After a refusal the coordinator is asked again only after a pause. It is not an
+/// error if only the spare ids are refused.
 ///
 /// # Errors
 /// [`Failed::Full`], [`Failed::Refused`], [`Failed::Busy`]: no id was recorded. [`Failed::Fenced`]:

@@ -70,7 +70,7 @@ pub(crate) async fn release(
     Ok(true)
 }
 
-/// What is left of a list of sharers.
+/// The rest of a list of sharers.
 enum Left {
     Nobody,
     Others,

@@ -6,8 +6,8 @@
 //!
 //! I2: only one owner can extend a log, because the descriptor is changed by compare-and-swap and
 //! because extents refuse lower epochs. The first record of each extent has a link that says where
-//! the extent before it ends. So the roll after a failed append discards what that append may have
-//! written.
+//! the extent before it ends. So the roll after a failed append discards bytes that the append may
+//! have written.
 
 pub(crate) mod manifest;
 pub(crate) mod reader;

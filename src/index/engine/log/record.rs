@@ -19,7 +19,7 @@ const TOMBSTONE: u8 = 0x80;
 /// First sequence, time, number of commits.
 const BATCH_HEAD_LEN: usize = 20;
 
-/// What a record's body is.
+/// The kind of a record's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Commits.
@@ -31,7 +31,7 @@ pub(crate) enum Kind {
 /// The verified head of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// What the body is.
+    /// The kind of the body.
     pub(crate) kind: Kind,
     /// Bytes of the body.
     pub(crate) body_len: u32,

@@ -131,8 +131,8 @@ impl Log {
     }
 
     /// Appends a record whose highest commit is `highest`; durable when it returns. After an error
-    /// the log is no longer open: the roll after it cuts off whatever the failed append left
-    /// behind.
+    /// the log is no longer open: the next roll cuts off bytes that the failed append may have
+    /// left.
     pub(crate) async fn append(&mut self, record: Bytes, highest: Sequence) -> Result<(), Failed> {
         let link =
             self.state.link.filter(|_| self.open).expect("appended to a log that is not open");

@@ -8,7 +8,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use crate::index::engine::codec;
 use crate::index::engine::table::Item;
 
-/// Every so many rows a key is stored whole, so that a search can start there.
+/// The interval of rows at which a key is stored whole, so that a search can start there.
 const RESTART_INTERVAL: usize = 16;
 /// A block with more unpacked bytes is damaged: the rows of the longest block list take far less.
 const UNPACKED_MAX: usize = 1 << 30;

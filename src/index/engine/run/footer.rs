@@ -14,7 +14,7 @@ const VERSION: u8 = 2;
 /// The version before there were stripes.
 const WITHOUT_STRIPE: u8 = 1;
 
-/// What a reader must know to open a run.
+/// The data that a reader needs to open a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Footer {
     /// Number of its family.

@@ -68,7 +68,7 @@ pub(crate) struct Run {
     chores: Arc<Chores>,
 }
 
-/// What all partitions that use a run share: its index and filter in memory. Blocks are read on
+/// The part of a run that all partitions share: its index and filter in memory. Blocks are read on
 /// demand.
 #[derive(Debug)]
 struct Body {

@@ -18,13 +18,13 @@ use crate::types::ExtentOffset;
 use crate::types::Location;
 use crate::types::Stripe;
 
-/// A block is closed once it has so many unpacked bytes.
+/// A block is closed once it has this many unpacked bytes.
 const BLOCK_BYTES: usize = 16 * 1024;
-/// Closed blocks are appended together once they have so many bytes. The task yields after each
+/// Closed blocks are appended together once they have this many bytes. The task yields after each
 /// append.
 const APPEND_BYTES: usize = 256 << 10;
-/// The run is synced each time so many bytes were appended, not only at its end: a disk that writes
-/// hundreds of megabytes at once delays the syncs of the log.
+/// The run is synced each time this many bytes were appended, not only at its end: a sync of
+/// hundreds of megabytes delays the syncs of the log.
 const FLUSH_BYTES: u64 = 8 << 20;
 
 /// The extent of a new run, and the rows that it will hold.

@@ -24,7 +24,7 @@ const FRAME: usize = 256;
 /// Bytes of a frame that are not payload.
 const HEAD: u64 = 16;
 
-/// What goes wrong.
+/// An injected fault.
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
     /// The call fails and did nothing.
@@ -105,7 +105,7 @@ struct Gates {
 }
 
 impl MemoryCapacity {
-    /// Loses what is not durable, and forgets faults.
+    /// Loses bytes that are not durable, and forgets faults.
     pub(crate) fn crash(&self) {
         let mut state = self.0.lock().unwrap();
         for extent in state.extents.values_mut() {

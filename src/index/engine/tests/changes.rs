@@ -67,7 +67,7 @@ async fn writes_that_wait_for_a_parent_leave_no_trace_in_its_children() {
     parent.core.lose();
     children[0].apply(put("b", "of the child")).await.unwrap();
     let seen = children[0].core.snapshot().get(Family::Main, b"c").await.unwrap();
-    assert_eq!(seen, None, "nobody was told that it is there");
+    assert_eq!(seen, None, "no caller was told that it is there");
     drop(unread);
     parent.abandon().await;
     assert_eq!(put_waits.await.unwrap(), Err(Error::WrongPartition));

@@ -1,5 +1,5 @@
 //! Logs and runs are removed against the records in the coordinator (ADR 0022): never those of
-//! another process, and after a crash at any step nothing is left that nobody uses.
+//! another process, and after a crash at any step no unused extent is left.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;

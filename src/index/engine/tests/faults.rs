@@ -175,8 +175,8 @@ async fn write_of_unknown_outcome_is_not_said_to_be_undone_when_the_partition_is
     let mut descriptor = PartitionDescriptor::decode(&found.value).unwrap();
     descriptor.epoch = descriptor.epoch.next();
     coordinator.txn(&[], &[Op::Put(key, descriptor.encode())]).await.unwrap();
-    let told = first.apply(put("b", "2")).await;
-    assert!(matches!(told, Err(Error::Unavailable(_))), "{told:?}");
+    let stale = first.apply(put("b", "2")).await;
+    assert!(matches!(stale, Err(Error::Unavailable(_))), "{stale:?}");
     assert_eq!(first.apply(put("c", "3")).await, Err(Error::WrongPartition));
     assert_eq!(world.open().await.unwrap().rows().await.len(), 2);
 }

@@ -297,7 +297,7 @@ async fn memtables_of_a_stopped_partition_do_not_count() {
 
 /// The log of a partition that was just opened must roll before the first write.
 #[tokio::test(start_paused = true)]
-async fn writes_for_which_the_log_must_roll_are_told_that_the_coordinator_has_no_room() {
+async fn writes_for_which_the_log_must_roll_fail_because_the_coordinator_is_full() {
     let world = World::new().await;
     let partition = world.open().await.unwrap();
     world.store.set_full(true);
@@ -315,7 +315,7 @@ async fn writes_for_which_the_log_must_roll_are_told_that_the_coordinator_has_no
 }
 
 /// Whatever became of the roll, the write for which it was tried has not happened: it waits for the
-/// partition to be opened again, or is told that there is no room.
+/// partition to be opened again, or fails because there is no room.
 #[tokio::test(start_paused = true)]
 async fn a_write_whose_roll_is_in_doubt_has_surely_not_happened() {
     let (mut waiting, mut refused) = (0, 0);
@@ -324,12 +324,12 @@ async fn a_write_whose_roll_is_in_doubt_has_surely_not_happened() {
         let world = World::new().await;
         let partition = world.open().await.unwrap();
         world.store.inject_after(after, coordinator::Fault::LostThenFull);
-        let told = partition.apply(put("a", "1")).await.unwrap_err();
-        if told == Error::WrongPartition {
+        let failure = partition.apply(put("a", "1")).await.unwrap_err();
+        if failure == Error::WrongPartition {
             assert!(matches!(partition.core.status(), Status::Stopped(_)));
             waiting += 1;
         } else {
-            assert!(is_no_room(&told), "{after}: {told:?}");
+            assert!(is_no_room(&failure), "{after}: {failure:?}");
             assert_eq!(partition.core.status(), Status::Serving);
             refused += 1;
         }
@@ -341,7 +341,7 @@ async fn a_write_whose_roll_is_in_doubt_has_surely_not_happened() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn full_memtables_that_wait_for_the_coordinators_room_are_told_so() {
+async fn full_memtables_that_wait_for_the_coordinators_room_are_reported() {
     let mut world = World::new().await;
     world.config.memtable_bytes_max = 100_000;
     let partition = world.open().await.unwrap();

@@ -1,4 +1,4 @@
-//! Compaction of a partition that nobody writes.
+//! Compaction of a partition without writes.
 
 use std::ops::Range;
 use std::time::Duration;

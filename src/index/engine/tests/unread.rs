@@ -47,7 +47,7 @@ fn there(world: &World) -> BTreeSet<ExtentId> {
 }
 
 #[tokio::test]
-async fn a_record_of_a_newer_release_is_told_as_that() {
+async fn a_record_of_a_newer_release_is_reported_as_such() {
     let world = World::new().await;
     let deps = world.deps();
     let key = ExtentRecord::key(PARTITION);
@@ -128,7 +128,7 @@ async fn a_malformed_record_beside_an_older_partition_shares_everything() {
 }
 
 #[tokio::test]
-async fn a_malformed_list_keeps_its_extent_and_is_told_once_by_each_partition() {
+async fn a_malformed_list_keeps_its_extent_and_is_logged_once_by_each_partition() {
     let log = CapturedLog::default();
     let world = World::new().await;
     let deps = world.deps();
@@ -162,7 +162,7 @@ async fn a_malformed_list_keeps_its_extent_and_is_told_once_by_each_partition() 
 }
 
 #[tokio::test]
-async fn a_release_that_fails_for_long_is_told_once() {
+async fn a_release_that_fails_for_long_is_logged_once() {
     let log = CapturedLog::default();
     let _log = log.begin();
     let world = World::new().await;
@@ -174,16 +174,16 @@ async fn a_release_that_fails_for_long_is_told_once() {
     let extent = context.create(ExtentKind::Run, owner).await.unwrap().extent;
     context.release(owner.extents, extent);
     world.capacity.fail(When::From(0), Fault::Refused(capacity::Error::Full));
-    let told = || log.lines_with(&["WARN", "a log or run could not be released"]);
+    let warnings = || log.lines_with(&["WARN", "a log or run could not be released"]);
     for tries in 1..=29 {
         context.do_chores().await;
         assert_eq!(context.deps.metrics.release_failures(), tries);
     }
-    assert_eq!(told(), 0);
+    assert_eq!(warnings(), 0);
     for _ in 0..40 {
         context.do_chores().await;
     }
-    assert_eq!(told(), 1);
+    assert_eq!(warnings(), 1);
     world.capacity.crash();
     context.do_chores().await;
     assert!(!there(&world).contains(&extent));

@@ -165,7 +165,7 @@ async fn a_run_that_is_away_is_shared_with_a_partition_that_cannot_be_read() {
 }
 
 /// What only a partition names that cannot be read, on a disk that is missing at the first start,
-/// is recorded when it is there again, and so is what nobody names.
+/// is recorded when it is there again, and so are extents that no record names.
 #[tokio::test]
 async fn runs_on_a_disk_that_was_missing_at_the_first_start_are_recorded_when_it_is_back() {
     let world = World::new().await;

@@ -198,12 +198,12 @@ fn content_is_shared_with_whoever_brings_its_key() {
     for other in [given(None), given(Some(Encryption::Customer([1; 32])))] {
         assert!(p.write(&share(other)).is_err());
     }
-    let told = |reply: WriteReply| {
+    let shared_of = |reply: WriteReply| {
         let WriteReply::Shared(shared) = reply else { panic!("{reply:?}") };
         *shared
     };
-    assert_eq!(told(p.must(&share(Guard::default()))).content, None, "no key, no content");
-    let shared = told(p.must(&share(key_claim())));
+    assert_eq!(shared_of(p.must(&share(Guard::default()))).content, None, "no key, no content");
+    let shared = shared_of(p.must(&share(key_claim())));
     let expected = NewContent::Authenticated(NONCE, Box::new(NewContent::Shared(at.to_vec())));
     assert_eq!(shared.content, Some(CopiedContent::Whole(expected)));
     let Write::PutCopy(mut copy) = copied(shared, "b") else { panic!("no copy") };

@@ -107,8 +107,8 @@ impl Worn {
     }
 }
 
-/// Where a page begins that a client asks for with the marker of the page before. An S3 client names
-/// the version that was passed, where the page does not end behind an entry.
+/// The start of the page that a client requests with the marker of the previous page. An S3
+/// client names the version that was passed, if the page does not end behind an entry.
 fn begin_of_next(list: &ListBlobs, next: Bytes, last: Option<&Bytes>) -> Bytes {
     let names_version = list.history == History::VersionsDown && last != Some(&next);
     let passed = RoutingKey::passed_version(&next).filter(|_| names_version);

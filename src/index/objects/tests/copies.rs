@@ -60,7 +60,7 @@ fn block_named_twice_is_marked_twice_though_one_is_wanted() {
 }
 
 #[test]
-fn part_of_a_long_layout_is_told_and_all_of_it_marked() {
+fn part_of_a_long_layout_is_returned_and_all_of_it_marked() {
     let mut p = partition();
     let a = key("a");
     let ids: Vec<String> = (0..2_500).map(|n| format!("{n:04}")).collect();
@@ -70,9 +70,9 @@ fn part_of_a_long_layout_is_told_and_all_of_it_marked() {
     let list: Vec<&str> = ids.iter().map(String::as_str).collect();
     p.must(&Write::CommitBlocks(commit(&a, &list)));
     let before = p.blob(&read(&a)).unwrap().record;
-    let told = share(&mut p, "a", Some(9_990..10_020)).content.unwrap();
+    let ranged = share(&mut p, "a", Some(9_990..10_020)).content.unwrap();
     let expected = [999, 1_000, 1_001].map(|n| NewContent::Shared(vec![location(1, n * 10, 10)]));
-    assert_eq!(told.pieces().cloned().collect::<Vec<_>>(), expected);
+    assert_eq!(ranged.pieces().cloned().collect::<Vec<_>>(), expected);
     assert_eq!(share(&mut p, "a", Some(9_995..10_020)).content, None);
     assert_eq!(share(&mut p, "a", Some(24_990..25_000)).content.unwrap().pieces().count(), 1);
     assert_eq!(p.blob(&read(&a)).unwrap().record, before, "clients see no change");
@@ -123,7 +123,7 @@ fn copy_of_a_whole_blob_has_its_empty_blocks() {
 }
 
 #[test]
-fn range_of_whole_frames_is_told_though_it_cuts_the_content() {
+fn range_of_whole_frames_is_returned_though_it_cuts_the_content() {
     const FRAME: u64 = 1 << 20;
     let mut p = partition();
     let at = [location(1, 0, 3 * FRAME), location(2, 0, 2 * FRAME + 5)];

@@ -38,7 +38,7 @@ fn reads_demand_what_the_list_of_the_blob_permits() {
         set(&mut p, "a", acl);
         assert_eq!(all.map(|audience| read(&p, "a", open_to(audience))), expected, "{acl:?}");
     }
-    // Before its conditions: they would tell what the blob is.
+    // Before its conditions: they would reveal what the blob is.
     let conditions = Conditions { if_none_match: Some(EtagMatch::Any), ..Conditions::default() };
     let guard = Guard { conditions, ..open_to(Audience::Everyone) };
     assert_eq!(read(&p, "a", guard), closed());

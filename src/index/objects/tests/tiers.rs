@@ -174,7 +174,7 @@ fn archived_blob_is_replaced_where_the_request_may() {
     assert_eq!(p.blob(&read(&a)).unwrap().record.tier, None);
 }
 
-/// A page blob of so many GiB.
+/// A page blob of this many GiB.
 fn disk(key: &BlobKey, gib: u64, tier: Option<AccessTier>) -> Write {
     let kind = NewKind::Page { len: gib << 30, sequence: 0 };
     Write::PutBlob(PutBlob { kind, tier, ..put(key, inline(b"")) })

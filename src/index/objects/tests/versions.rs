@@ -181,7 +181,7 @@ struct Deletion {
     until: Timestamp,
 }
 
-/// How long what is deleted can be restored: so many steps.
+/// The number of steps for which a deleted blob can be restored.
 const STEPS: u64 = 12;
 const RESTORABLE_FOR: Duration = Duration::from_nanos(100 * STEPS);
 

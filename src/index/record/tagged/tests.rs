@@ -108,11 +108,11 @@ fn cut_fields_and_bytes_after_a_value_are_refused() {
 }
 
 #[test]
-fn what_is_wrong_with_a_row_is_told_as_far_as_it_can_be() {
-    let told = |row: &[u8]| fault::<u8, Fields>(row);
-    assert!(told(&[1, 3, 7, 1, 0]).contains("field 3 is of a newer release"));
-    assert_eq!(told(&[1, 3, 2, 2, 0]), "malformed fields");
-    assert_eq!(told(&[1, 9, 2]), "bad record");
-    assert_eq!(told(&[]), "bad record");
-    assert_eq!(told(&[1, 0]), "bad record", "the fault is behind the fields");
+fn faults_of_a_row_are_named_as_far_as_possible() {
+    let fault_of = |row: &[u8]| fault::<u8, Fields>(row);
+    assert!(fault_of(&[1, 3, 7, 1, 0]).contains("field 3 is of a newer release"));
+    assert_eq!(fault_of(&[1, 3, 2, 2, 0]), "malformed fields");
+    assert_eq!(fault_of(&[1, 9, 2]), "bad record");
+    assert_eq!(fault_of(&[]), "bad record");
+    assert_eq!(fault_of(&[1, 0]), "bad record", "the fault is behind the fields");
 }

@@ -17,8 +17,8 @@ pub enum ChangeError {
         "the keys must be 1 to 15, ascending, inside the partition and not inside a table of containers"
     )]
     BadKeys,
-    /// The partition is a stripe. Its range is split or striped anew only after all its stripes
-    /// were merged.
+    /// The partition is a stripe. Its range can be split or striped again only after all its
+    /// stripes were merged.
     #[error("the partition is a stripe: merge all stripes of its range first")]
     Striped,
     /// The range is not inside one container, or the number of stripes is not 2 to 16.

@@ -111,7 +111,7 @@ async fn logs_and_runs_of_a_cut_stay_until_it_is_dropped() {
 async fn a_partition_that_never_stands_still_stops_no_other_and_is_named() {
     let world = World::empty();
     let (server, partitions) = two(&world).await;
-    // Whoever else wants the second partition to stand still waits for this.
+    // Another change that pauses the second partition waits for this.
     let stuck = partitions[1].pause().await.unwrap();
     let (longest, refused) = slowest_write(&server, &partitions[0]).await;
     assert!(longest <= PAUSE_FIRST, "{longest:?}");
@@ -235,8 +235,8 @@ async fn a_partition_that_does_not_open_yet_is_named_and_waited_for() {
     let server = restarted(&world, When::Once(0)).await;
     let id = closed(&server);
     assert_eq!(server.consistent_cut().await.unwrap().partitions.len(), 2);
-    let told = log.lines_with(&["no cut", &format!("partition {id} does not open yet")]);
-    assert!(told > 0);
+    let warnings = log.lines_with(&["no cut", &format!("partition {id} does not open yet")]);
+    assert!(warnings > 0);
     server.shutdown().await;
 }
 

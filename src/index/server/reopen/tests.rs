@@ -10,7 +10,7 @@ use crate::telemetry::CapturedLog;
 const LONG: Duration = Duration::from_secs(30);
 
 #[tokio::test(start_paused = true)]
-async fn writes_are_told_the_latest_reason_and_the_partition_stops_once() {
+async fn writes_get_the_latest_reason_and_the_partition_stops_once() {
     let log = CapturedLog::default();
     let _lines = log.begin();
     let mut world = World::empty();

@@ -17,7 +17,7 @@ fn poisson(rand: &SeededRand, mean: f64) -> u64 {
     0
 }
 
-/// Partitions with so many requests a second each, on two hosts; counts moves.
+/// Partitions with this many requests a second each, on two hosts; counts moves.
 struct Steady {
     policy: Policy,
     rand: SeededRand,

@@ -172,9 +172,9 @@ async fn a_backup_that_was_given_up_is_not_completed() {
     assert!(steps > 2, "{steps}");
     for number in 0..steps {
         let attempt = attempt();
-        let (told, given_up) = (AtomicUsize::new(0), Arc::clone(&attempt));
+        let (done, given_up) = (AtomicUsize::new(0), Arc::clone(&attempt));
         let give_up = Arc::new(move |_: Step| {
-            if told.fetch_add(1, Ordering::Relaxed) == number {
+            if done.fetch_add(1, Ordering::Relaxed) == number {
                 given_up.give_up();
             }
         });

@@ -238,7 +238,7 @@ async fn half_made_directories_are_refused_and_completed_by_the_next_call() {
 async fn other_directories_are_refused_by_name() {
     let at = Folders::new();
     made(&at.data).await;
-    // Whoever opens a store seals the extents that were open at its end.
+    // Opening a store seals the extents that were open when it ended.
     sound(&at.data, &at.key).await;
     let before = files(&at.data);
     let other = at.other("other");

@@ -15,13 +15,13 @@ use super::*;
 const TEXT: &str = "the node stops: run the command again";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_backup_that_a_stop_ends_is_told_as_that_and_not_as_damage() {
+async fn a_backup_that_a_stop_ends_is_reported_as_stopped_not_as_damaged() {
     let at = Folders::new();
     let running = Running::start(&at.data).await.unwrap();
     running.content(1_000).await;
     let capacity = Arc::clone(&running.storage.capacity);
     let stop = move || Handle::current().block_on(capacity.shutdown());
-    // Told before the first extent is copied.
+    // The stop comes before the first extent is copied.
     let progress = Arc::new(move |_: Step| block_in_place(&stop));
     let error = backup(&running.source(), &at.backup, &running.env, progress).await.unwrap_err();
     assert_eq!(error.to_string(), TEXT);
@@ -29,7 +29,7 @@ async fn a_backup_that_a_stop_ends_is_told_as_that_and_not_as_damage() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_backup_that_a_stop_ends_before_the_cut_is_told_as_that_and_not_as_damage() {
+async fn a_backup_that_a_stop_ends_before_the_cut_is_reported_as_stopped_not_as_damaged() {
     let at = Folders::new();
     let running = Running::start(&at.data).await.unwrap();
     // The index stops before what it needs.

@@ -53,15 +53,15 @@ fn accounts_of_azurite_are_for_development() {
     for none in [None, Some(""), Some(" ; ")] {
         assert!(Config::from_settings(settings(none)).unwrap().accounts.is_empty(), "{none:?}");
     }
-    for (wrong, told) in [
+    for (wrong, message) in [
         ("one", "the key is missing"),
-        ("One:a2V5", "no account name"),
+        ("One:a2V5", "not an account name"),
         ("one:*", "not base64"),
         ("one:", "AZURITE_ACCOUNTS: account one: the key is empty"),
         ("one:a:b:c", "one or two keys"),
         ("one:a2V5;one:a2V5", "one"),
     ] {
         let error = Config::from_settings(settings(Some(wrong))).unwrap_err().to_string();
-        assert!(error.contains(told), "{wrong}: {error}");
+        assert!(error.contains(message), "{wrong}: {error}");
     }
 }

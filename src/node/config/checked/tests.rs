@@ -185,7 +185,7 @@ fn numbers_out_of_range_are_refused_with_the_range() {
         ("block_cache_bytes = 0", "block_cache_bytes must be"),
         ("memtable_bytes = 0", "memtable_bytes must be"),
         ("journal_bytes = '1K'", "journal_bytes must be 256KiB to 16GiB, not 1KiB"),
-        ("journal_bytes = 'much'", "`much` is no size"),
+        ("journal_bytes = 'much'", "`much` is not a size"),
         ("blob_listen = 'here'", "localhost:10000"),
         ("admin_tls = true", "--admin-tls needs a certificate"),
         ("admin_listen = '0.0.0.0:1'", "--admin-plain"),
@@ -232,7 +232,7 @@ fn wrong_accounts_are_refused_without_showing_keys() {
     let secret = "c2VjcmV0c2VjcmV0";
     let cases = [
         ("nocolon", "NAME:BASE64KEY"),
-        ("UPPER:QUFB", "`UPPER` is no account name"),
+        ("UPPER:QUFB", "`UPPER` is not an account name"),
         (&format!("one:{secret}"), "at least 16 bytes"),
         (&format!("one:{secret}!"), "not base64"),
         (&format!("one:{KEY}:{KEY}:{KEY}"), "one or two keys"),

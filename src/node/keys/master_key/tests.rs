@@ -57,7 +57,7 @@ async fn first_start_makes_the_file_and_later_ones_need_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn store_of_before_is_told_to_hold_plain_secrets_until_it_does_not() {
+async fn older_store_is_reported_to_hold_plain_secrets_until_it_does_not() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("one.key");
     let store = coordinator();
@@ -103,7 +103,8 @@ async fn key_file_that_was_wide_is_narrowed_or_warned_about_where_another_user_o
         open();
         start(&path, &store).await.unwrap();
         let shown = path.display().to_string();
-        let told = ["WARN", "other users may read the master key file", "chmod it to 600", &shown];
-        assert_eq!((mode(), log.lines_with(&told)), (0o644, 1), "{}", log.text());
+        let warning =
+            ["WARN", "other users may read the master key file", "chmod it to 600", &shown];
+        assert_eq!((mode(), log.lines_with(&warning)), (0o644, 1), "{}", log.text());
     }
 }

@@ -67,7 +67,7 @@ impl Node {
     }
 }
 
-/// Copies with so many tries that panic; the node, and the head of the blob in the end.
+/// Copies with `panics` tries that panic. Returns the node, and the final head of the blob.
 async fn copy(data: &Path, panics: usize) -> (Node, String) {
     let clock = Arc::new(TrapClock::new(Arc::new(OsClock::new())));
     let env = Env { clock: Arc::clone(&clock) as _, ..testing::env() };

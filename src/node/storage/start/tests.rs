@@ -333,7 +333,7 @@ async fn the_number_of_an_unreadable_disk_is_not_given_again() {
     storage.capacity.shutdown().await;
 }
 
-/// Without the list nothing tells that it is a disk of the store.
+/// Without the list nothing shows that it is a disk of the store.
 #[tokio::test(start_paused = true)]
 async fn an_unreadable_disk_that_is_not_in_the_list_is_refused_by_name() {
     let [one, two, other] = [mounted(1), mounted(2), mounted(3)];

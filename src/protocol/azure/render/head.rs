@@ -31,7 +31,7 @@ const BOTH_SINCE: ServiceVersion = ServiceVersion::new(2026, 10, 6);
 /// From this version on Get Blob shows the access tier.
 const TIER_SINCE: ServiceVersion = ServiceVersion::new(2026, 10, 6);
 
-/// What every answer carries.
+/// Begins a head with the headers of every answer.
 pub(super) fn begin(status: u16, echo: &RequestEcho) -> Head {
     let head = Head::new(status)
         .fixed("server", concat!("Blockyard/", env!("CARGO_PKG_VERSION")))
@@ -66,8 +66,8 @@ impl Head {
         }
     }
 
-    /// The checksums of what a request has written. Where it brought an MD5, versions before
-    /// [`BOTH_SINCE`] have only that.
+    /// The checksums of the content that a request has written. Where it brought an MD5, versions
+    /// before [`BOTH_SINCE`] have only that.
     pub(super) fn written(self, checksums: &WrittenChecksums, echo: &RequestEcho) -> Self {
         match checksums.md5 {
             Some(md5) if echo.version < BOTH_SINCE => self.checksum(&BodyChecksum::Md5(md5)),

@@ -16,7 +16,7 @@ use crate::types::Crc64;
 use crate::types::Crc64Combiner;
 use crate::types::Crc64Hasher;
 
-/// What the next bytes are.
+/// The part of the message to which the next bytes belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Header,
@@ -71,8 +71,8 @@ impl Decoder {
     /// empty.
     ///
     /// # Errors
-    /// `InvalidInput` when the message is not well formed, `Crc64Mismatch` when content is not what
-    /// it was.
+    /// `InvalidInput` when the message is not well formed, `Crc64Mismatch` when the content was
+    /// changed.
     pub fn next(&mut self, bytes: &mut Bytes) -> Result<Option<Bytes>, Refusal> {
         while !bytes.is_empty() {
             if let Part::Content { left } = self.part {
@@ -169,7 +169,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Moves on when the segment's content is complete; an empty segment is so at once.
+    /// Moves on when the segment's content is complete; that of an empty segment is complete
+    /// immediately.
     fn after_content(&mut self) {
         if self.part == (Part::Content { left: 0 }) {
             self.part = Part::SegmentTrailer;

@@ -61,7 +61,7 @@ impl Encoder {
         HEADER_LEN + u64::from(self.segments) * each + self.content_len + CHECKSUM_LEN
     }
 
-    /// What comes before any content.
+    /// Writes the header, before any content.
     pub fn start(&mut self, out: &mut VecDeque<Bytes>) {
         let mut head = BytesMut::new();
         head.put_u8(VERSION);

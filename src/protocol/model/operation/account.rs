@@ -16,16 +16,16 @@ pub enum AccountOperation {
     GetServiceProperties,
     /// Set Blob Service Properties.
     SetServiceProperties {
-        /// What changes; in the body.
+        /// The change, from the body.
         change: Box<ServicePropertiesChange>,
     },
     /// Get User Delegation Key.
     GetUserDelegationKey {
-        /// What is wanted of the key; in the body.
+        /// The parameters of the key, from the body.
         wanted: KeyInfo,
         /// The version it is asked at.
         version: String,
-        /// Who asks, once that is known; none when they came without a token.
+        /// The principal of the token, once it is known; `None` without a token.
         holder: Option<Holder>,
     },
     /// Get Blob Service Stats; on the secondary only.

@@ -28,7 +28,7 @@ pub enum BlobOperation {
     SetPageProperties {
         /// The blob.
         path: BlobPath,
-        /// What must hold.
+        /// The precondition.
         precondition: Precondition,
         /// Replaces all, when any is given.
         properties: Option<BlobProperties>,
@@ -56,7 +56,7 @@ pub enum BlobOperation {
     SealBlob {
         /// The blob.
         path: BlobPath,
-        /// What must hold.
+        /// The precondition.
         precondition: Precondition,
         /// Where the blob must end before, bytes.
         position: Option<u64>,
@@ -85,7 +85,7 @@ pub enum BlobOperation {
     GetBlobPart {
         /// The blob.
         path: BlobPath,
-        /// What must hold.
+        /// The precondition.
         precondition: Precondition,
         /// The number of the part.
         number: PartNumber,
@@ -103,7 +103,7 @@ pub enum BlobOperation {
     SetBlobProperties {
         /// The blob.
         path: BlobPath,
-        /// What must hold.
+        /// The precondition.
         precondition: Precondition,
         /// Replaces all.
         properties: BlobProperties,
@@ -119,7 +119,7 @@ pub enum BlobOperation {
     SetBlobMetadata {
         /// The blob.
         path: BlobPath,
-        /// What must hold.
+        /// The precondition.
         precondition: Precondition,
         /// Replaces all.
         metadata: Metadata,
@@ -128,7 +128,7 @@ pub enum BlobOperation {
     SnapshotBlob {
         /// The blob.
         path: BlobPath,
-        /// What must hold.
+        /// The precondition.
         precondition: Precondition,
         /// Of the snapshot; `None` for that of the blob.
         metadata: Option<Metadata>,
@@ -183,19 +183,19 @@ pub enum BlobOperation {
         /// Replaces all tags; in the body.
         tags: Tags,
     },
-    /// Who may use the blob without a role in the account.
+    /// Get Object ACL: who may use the blob without a role in the account.
     GetBlobGrants {
         /// The blob.
         path: BlobPath,
     },
-    /// Replaces who may use the blob without a role in the account.
+    /// Put Object ACL: replaces who may use the blob without a role in the account.
     SetBlobGrants {
         /// The blob.
         path: BlobPath,
-        /// Who may.
+        /// The access control list.
         acl: CannedAcl,
     },
-    /// What protects a version.
+    /// The legal hold or retention of a version.
     GetBlobLock {
         /// The blob.
         path: BlobPath,
@@ -215,7 +215,7 @@ pub enum BlobOperation {
     SetBlobLegalHold {
         /// The blob.
         path: BlobPath,
-        /// What must hold.
+        /// The precondition.
         precondition: Precondition,
         /// Whether it is under a legal hold from now on.
         on: bool,
@@ -224,16 +224,16 @@ pub enum BlobOperation {
     DeleteBlob {
         /// The blob.
         path: BlobPath,
-        /// What must hold.
+        /// The precondition.
         precondition: Precondition,
-        /// What of it; of a snapshot, the path names it.
+        /// What is deleted; of a snapshot, the path names it.
         scope: DeleteScope,
     },
-    /// What is known of a blob and of the parts in which it was uploaded.
+    /// The attributes of a blob and of the parts in which it was uploaded.
     GetBlobAttributes {
         /// The blob.
         path: BlobPath,
-        /// What must hold.
+        /// The precondition.
         precondition: Precondition,
         /// Which parts.
         parts: WantedParts,
@@ -242,7 +242,7 @@ pub enum BlobOperation {
     RestoreBlob {
         /// The blob.
         path: BlobPath,
-        /// What must hold.
+        /// The precondition.
         precondition: Precondition,
         /// How fast; in the body.
         priority: RehydratePriority,

@@ -27,7 +27,7 @@ pub enum ContainerOperation {
         public_access: PublicAccess,
         /// The default encryption scope of its blobs.
         encryption_scope: Option<EncryptionScope>,
-        /// What else it has.
+        /// Its other settings.
         settings: ContainerSettings,
     },
     /// Get Container Properties, Get Container Metadata (the reply is the same).
@@ -55,16 +55,16 @@ pub enum ContainerOperation {
         /// Replaces all policies; in the body.
         policies: Vec<AccessPolicy>,
     },
-    /// Who may use the container without a role in the account.
+    /// Get Bucket ACL: who may use the container without a role in the account.
     GetContainerGrants {
         /// The container.
         container: ContainerName,
     },
-    /// Replaces who may use the container without a role in the account.
+    /// Put Bucket ACL: replaces who may use the container without a role in the account.
     SetContainerGrants {
         /// The container.
         container: ContainerName,
-        /// Who may.
+        /// The access control list.
         acl: CannedAcl,
     },
     /// Set Container Metadata.

@@ -31,7 +31,7 @@ pub enum ContentOperation {
     PutBlob {
         /// The blob.
         path: BlobPath,
-        /// What must hold.
+        /// The precondition.
         precondition: Precondition,
         /// System properties; `content_md5` as the client claims it (verified against the
         /// body).
@@ -40,11 +40,11 @@ pub enum ContentOperation {
         metadata: Metadata,
         /// Index tags.
         tags: Tags,
-        /// What to make.
+        /// The kind of blob to make.
         kind: NewKind,
         /// The tier, when it is given.
         tier: Option<AccessTier>,
-        /// What objects of S3 have beyond these properties.
+        /// The fields of an object of S3 beyond these properties.
         object: Option<Box<ObjectProperties>>,
         /// The body; empty but for block blobs.
         upload: Upload,
@@ -53,7 +53,7 @@ pub enum ContentOperation {
     AppendBlock {
         /// The blob.
         path: BlobPath,
-        /// What must hold.
+        /// The precondition.
         precondition: Precondition,
         /// Where the blob must end before, bytes.
         position: Option<u64>,
@@ -66,7 +66,7 @@ pub enum ContentOperation {
     AppendBlockFromUrl {
         /// The blob.
         path: BlobPath,
-        /// What must hold.
+        /// The precondition.
         precondition: Precondition,
         /// Where the blob must end before, bytes.
         position: Option<u64>,
@@ -79,9 +79,9 @@ pub enum ContentOperation {
     PutPage {
         /// The blob.
         path: BlobPath,
-        /// What must hold.
+        /// The precondition.
         precondition: Precondition,
-        /// What must hold of the sequence number.
+        /// The condition on the sequence number.
         sequence: SequenceBounds,
         /// Update or clear.
         write: PageWrite,
@@ -94,9 +94,9 @@ pub enum ContentOperation {
     PutPageFromUrl {
         /// The blob.
         path: BlobPath,
-        /// What must hold.
+        /// The precondition.
         precondition: Precondition,
-        /// What must hold of the sequence number.
+        /// The condition on the sequence number.
         sequence: SequenceBounds,
         /// Whole pages, half-open, bytes; as long as the source's range.
         range: Range<u64>,
@@ -146,7 +146,7 @@ pub enum ContentOperation {
     PutBlockList {
         /// The blob.
         path: BlobPath,
-        /// What must hold.
+        /// The precondition.
         precondition: Precondition,
         /// System properties; `content_md5` is stored unverified.
         properties: BlobProperties,

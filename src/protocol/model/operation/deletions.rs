@@ -33,10 +33,10 @@ pub struct BlobDeletion {
     pub name: String,
     /// The blob, or why none can be meant.
     pub blob: Result<BlobName, Refusal>,
-    /// What of it.
+    /// What is deleted.
     pub scope: DeleteScope,
     /// The version that the request names, in its words.
     pub version: Option<String>,
-    /// What must hold of it.
+    /// Its precondition.
     pub precondition: Precondition,
 }

@@ -1,18 +1,18 @@
-//! What a request asks for, as far as its head says.
+//! The operation of a request, as far as its head determines it.
 
 use crate::protocol::model::Refusal;
 use crate::protocol::model::checksum::BodyChecksum;
 use crate::protocol::model::operation::Operation;
 use crate::protocol::model::operation::Upload;
 
-/// What a dialect reads in the head of a request.
+/// The result of parsing the head of a request.
 #[derive(Clone, Debug)]
 pub enum Parsed {
     /// All of the operation.
     Ready(Operation),
     /// The rest is in a document, which is the request's body.
     NeedsBody {
-        /// The operation, without what the document says.
+        /// The operation, without the fields from the document.
         operation: Operation,
         /// The document.
         body: DocumentBody,
@@ -54,7 +54,7 @@ pub struct DocumentBody {
     pub decode: Decode,
 }
 
-/// Completes an operation with what the document says.
+/// Completes an operation with the fields from the document.
 ///
 /// # Errors
 /// The documented code of the first thing wrong with the document.

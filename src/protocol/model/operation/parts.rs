@@ -1,4 +1,4 @@
-//! What operations are made of.
+//! Types of the fields of operations.
 
 use uuid::Uuid;
 
@@ -24,16 +24,16 @@ use crate::types::TagCondition;
 use crate::types::TagQuery;
 use crate::types::Timestamp;
 
-/// What must hold before the operation is carried out.
+/// The conditions that must be met before an operation is carried out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Precondition {
     /// Entity tags and dates.
     pub conditions: Conditions,
     /// The id of the lease.
     pub lease: Option<Uuid>,
-    /// What the blob's tags must be.
+    /// The condition on the blob's tags.
     pub if_tags: Option<TagCondition>,
-    /// Under what the content is encrypted.
+    /// The encryption of the content.
     pub encryption: RequestEncryption,
     /// Senders to whom the blob must be open: the sender has no other right to read it.
     pub open_to: Option<Audience>,
@@ -42,11 +42,11 @@ pub struct Precondition {
     /// How blobs of the container are protected. The request does not say it; it is filled in when
     /// the container is looked up.
     pub protection: Protection,
-    /// What the request says of object lock.
+    /// The protection by object lock that the request sets.
     pub lock: LockClaim,
 }
 
-/// What a request says of the encryption of the content it writes, or of the blob it is about.
+/// The encryption that a request names for the content it writes, or for the blob it is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RequestEncryption {
     /// The operation needs no key: it neither reads nor writes content or metadata.
@@ -79,7 +79,7 @@ impl RequestEncryption {
     }
 }
 
-/// What protects a version, by one of two means.
+/// One of the two means that protect a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockPart {
     /// Its retention.
@@ -99,7 +99,7 @@ pub struct BlobPath {
     pub revision: Revision,
 }
 
-/// What a new container has beside metadata and access.
+/// The settings of a new container beside metadata and access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerSettings {
     /// The order of its names.
@@ -108,7 +108,7 @@ pub struct ContainerSettings {
     pub owner: Option<String>,
     /// Its region, where the request names one.
     pub region: Option<String>,
-    /// Who may list it without a role in the account.
+    /// The access control list: who may list it without a role in the account.
     pub acl: CannedAcl,
     /// Whether it has object lock. An account may have it for all new containers.
     pub object_lock: bool,
@@ -167,7 +167,7 @@ impl Framing {
     }
 }
 
-/// A body to be streamed, and what the client says of it.
+/// A body to be streamed, and the client's claims about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Upload {
     /// How its content lies in it.
@@ -180,8 +180,8 @@ pub struct Upload {
     pub checksums: ClaimedChecksums,
 }
 
-/// What a request says of a checksum that is kept with the content. Source: S3, "Checking object
-/// integrity".
+/// The claim of a request about a checksum that is kept with the content. Source: S3, "Checking
+/// object integrity".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClaimedChecksums {
     /// The algorithm that the request names; `None` if it names none.
@@ -205,7 +205,7 @@ pub enum ChecksumClaim {
 /// A stored access policy of a container, as clients see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessPolicy {
-    /// What signatures name it by; 1 to 64 characters.
+    /// The id by which signatures name it; 1 to 64 characters.
     pub id: String,
     /// From when on.
     pub start: Option<Timestamp>,
@@ -230,7 +230,7 @@ pub struct Holder {
     pub object: String,
     /// The tenant.
     pub tenant: String,
-    /// What entitles to the key; it is derived from that.
+    /// The entitlement from which the key is derived.
     pub entitlement: String,
 }
 
@@ -244,7 +244,7 @@ pub enum RangeChecksum {
 }
 
 impl RangeChecksum {
-    /// Bytes of a range whose checksum may be asked for.
+    /// The longest range whose checksum may be requested, bytes.
     pub const BYTES_MAX: u64 = 4 * 1024 * 1024;
 
     /// The refusal of a longer range.
@@ -311,7 +311,7 @@ pub enum VersionAfter {
     Null,
 }
 
-/// What a page has passed at its end without showing it.
+/// The last name or version that a page has passed without showing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passed {
     /// The last name.
@@ -338,7 +338,7 @@ pub struct ListBlobs {
     /// Only names after this one, where there is no marker.
     pub after: Option<ListAfter>,
     /// Whether a page names the next one only if more entries follow, or may follow where the limit
-    /// of scanned rows ended the page. Such a page ends behind a name that can be told.
+    /// of scanned rows ended the page. Such a page ends behind a name that the answer can contain.
     pub exact: bool,
     /// As sent, cut to 5,000; `None` means 5,000. Zero is an empty page.
     pub max_results: Option<u32>,
@@ -350,7 +350,8 @@ pub struct ListBlobs {
     pub snapshots: bool,
     /// Whether versions are shown that are not current, and in which order.
     pub versions: Option<VersionOrder>,
-    /// Whether what was softly deleted is shown: blobs, and of snapshots and versions if they are.
+    /// Whether soft-deleted blobs are shown, and soft-deleted snapshots and versions if these are
+    /// shown.
     pub deleted: bool,
     /// Whether blobs are shown of which nothing is left but versions.
     pub versions_only: bool,
@@ -375,7 +376,7 @@ pub struct FindBlobs {
     pub container: Option<ContainerName>,
     /// `where` as sent.
     pub text: String,
-    /// What it says.
+    /// The parsed search.
     pub query: TagQuery,
     /// Where the page before ended, as sent.
     pub marker: Option<String>,
@@ -420,10 +421,10 @@ impl PartialEq for BatchPart {
 
 impl Eq for BatchPart {}
 
-/// What a client wants of a user delegation key.
+/// The parameters of a request for a user delegation key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyInfo {
-    /// From when on; `None` for at once.
+    /// The start of its validity; `None` for immediately.
     pub start: Option<Timestamp>,
     /// Until when.
     pub expiry: Timestamp,
@@ -438,7 +439,7 @@ impl Default for KeyInfo {
     }
 }
 
-/// What a write of pages does.
+/// The kind of a write of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageWrite {
     /// Writes the body.
@@ -456,7 +457,7 @@ pub struct WantedParts {
     pub limit: u32,
 }
 
-/// What must hold of a sequence number.
+/// A condition on a sequence number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SequenceBounds {
     /// At most this.

@@ -1,4 +1,4 @@
-//! What must hold before an operation is carried out.
+//! The preconditions of operations.
 
 use crate::protocol::model::Operation;
 use crate::protocol::model::Precondition;
@@ -9,7 +9,7 @@ use crate::protocol::model::operation::ContentOperation;
 use crate::protocol::model::operation::UploadOperation;
 
 impl Operation {
-    /// What must hold of the container or blob; `None` when the operation asks for nothing.
+    /// The precondition on the container or blob; `None` if the operation has none.
     #[must_use]
     pub const fn precondition(&self) -> Option<&Precondition> {
         match self {

@@ -15,7 +15,7 @@ pub struct SettingOperation {
     pub action: SettingAction,
 }
 
-/// What to do with a setting of a container.
+/// An action on a setting of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingAction {
     /// Read it.

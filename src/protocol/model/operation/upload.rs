@@ -43,12 +43,12 @@ pub enum UploadOperation {
     ListUploads(Box<ListUploads>),
 }
 
-/// An upload by its names, and what must hold of its blob.
+/// An upload by its names, and the precondition on its blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UploadPath {
     /// The blob.
     pub path: BlobPath,
-    /// What must hold.
+    /// The precondition.
     pub precondition: Precondition,
     /// The upload.
     pub id: UploadId,
@@ -71,7 +71,7 @@ pub struct CreateUpload {
     pub tier: Option<AccessTier>,
     /// The checksum that is to be kept.
     pub checksum: Option<UploadChecksum>,
-    /// What objects of S3 have beyond the system properties.
+    /// The fields of an object of S3 beyond the system properties.
     pub object: Option<Box<ObjectProperties>>,
 }
 
@@ -123,7 +123,7 @@ pub struct CompleteUpload {
     pub len: Option<u64>,
     /// The checksum that the blob must have, if the request gives it.
     pub checksum: Option<ContentChecksum>,
-    /// What the checksum of the upload must cover, if the request says so.
+    /// The required type of the upload's checksum, if the request names it.
     pub coverage: Option<Coverage>,
 }
 
@@ -158,7 +158,7 @@ impl UploadOperation {
         }
     }
 
-    /// What must hold of the blob; `None` for an operation on a container.
+    /// The precondition on the blob; `None` for an operation on a container.
     pub(super) const fn precondition(&self) -> Option<&Precondition> {
         match self {
             Self::Create(create) => Some(&create.precondition),

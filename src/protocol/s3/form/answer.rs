@@ -1,4 +1,4 @@
-//! What a form asks of its answer.
+//! The options of a form for its answer.
 
 use std::fmt::Write as _;
 
@@ -17,15 +17,15 @@ use crate::protocol::s3::form::fields::PostForm;
 use crate::protocol::wire::escape;
 use crate::protocol::wire::head::Head;
 
-/// What stands in a URL as it is (RFC 3986, 2.3).
+/// The complement of the unreserved characters of a URL (RFC 3986, 2.3).
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-/// The longest URL to go on to, bytes.
+/// The longest URL of a redirect, bytes.
 const REDIRECT_BYTES_MAX: usize = 8 * 1024;
 
-/// What a form asks of its answer.
+/// The options of a form for its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::protocol::s3) struct FormAnswer {
-    /// 200, 201, 204, or 303 when there is a URL to go on to.
+    /// 200, 201, 204, or 303 if the form names a URL for a redirect.
     pub(in crate::protocol::s3) status: u16,
     redirect: Option<String>,
     location: String,
@@ -34,7 +34,7 @@ pub(in crate::protocol::s3) struct FormAnswer {
 }
 
 impl FormAnswer {
-    /// What the form of this request asks for; `None` for other requests.
+    /// Reads the options from the form of a request; `None` for other requests.
     pub(in crate::protocol::s3) fn of(head: &Parts, address: &Address) -> Option<Self> {
         let form = fields::of(head)?;
         let bucket = address.container.as_ref().map_or("", |name| name.as_str()).to_owned();
@@ -50,7 +50,7 @@ impl FormAnswer {
         Some(Self { status, redirect, location, bucket, key })
     }
 
-    /// The URL to go on to, with what became of the file in its query.
+    /// The URL of the redirect, with bucket, key and ETag of the object in its query.
     fn onward(&self, redirect: &str, etag: &str) -> String {
         let (url, fragment) = redirect.split_once('#').unwrap_or((redirect, ""));
         let joint = if url.contains('?') { '&' } else { '?' };

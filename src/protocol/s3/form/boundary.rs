@@ -1,4 +1,4 @@
-//! Which requests are forms, and what separates the parts of their bodies.
+//! Recognises forms, and finds the boundary between the parts of their bodies.
 
 use bytes::Bytes;
 use http::Method;
@@ -13,7 +13,7 @@ use crate::protocol::model::Refusal;
 const BOUNDARY_BYTES_MAX: usize = 256;
 const FORM: &str = "multipart/form-data";
 
-/// What separates the parts of a form: CRLF, two hyphens, the boundary.
+/// The delimiter between the parts of a form: CRLF, two hyphens, the boundary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boundary(Bytes);
 
@@ -30,14 +30,14 @@ fn is_form(head: &Parts) -> bool {
     kind.eq_ignore_ascii_case(FORM)
 }
 
-/// The refusal of a POST to a bucket that is no form.
+/// The refusal of a POST to a bucket that is not a form.
 pub(in crate::protocol::s3) fn no_form() -> Refusal {
     Refusal::new(Reason::ConditionNotMet)
         .message("At least one of the pre-conditions you specified did not hold")
         .detail(Detail::Condition, "Bucket POST must be of the enclosure-type multipart/form-data")
 }
 
-/// The refusal of a body that is no well-formed form.
+/// The refusal of a body that is not a well-formed form.
 pub(super) fn malformed() -> Refusal {
     Reason::MalformedForm.into()
 }
@@ -46,7 +46,7 @@ impl Boundary {
     /// The boundary of a form.
     ///
     /// # Errors
-    /// `ConditionNotMet` when the request is no form, `MalformedForm` when it names no boundary.
+    /// `ConditionNotMet` when the request is not a form, `MalformedForm` when it names no boundary.
     pub fn of(head: &Parts) -> Result<Self, Refusal> {
         if !is_form(head) {
             return Err(no_form());
@@ -71,7 +71,7 @@ impl Boundary {
         Some(Self(format!("\r\n--{text}").into()))
     }
 
-    /// What stands before and behind each part.
+    /// The delimiter before and behind each part.
     pub(super) const fn delimiter(&self) -> &Bytes {
         &self.0
     }

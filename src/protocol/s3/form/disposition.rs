@@ -1,8 +1,8 @@
-//! The head of a part: which field it is, and the name of its file.
+//! The head of a part: the name of the field, and the name of its file.
 
 use std::borrow::Cow;
 
-/// What the head of a part says.
+/// The parsed head of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Disposition {
     /// The name of the field.
@@ -12,8 +12,8 @@ pub(super) struct Disposition {
 }
 
 impl Disposition {
-    /// Reads the lines of a head; `None` when they do not say which field this is. A head that is
-    /// not UTF-8 is Latin-1: browsers send names of files in the encoding of the page.
+    /// Reads the lines of a head; `None` if they do not name the field. A head that is not UTF-8 is
+    /// Latin-1: browsers send names of files in the encoding of the page.
     pub(super) fn read(head: &[u8]) -> Option<Self> {
         let utf8 = std::str::from_utf8(head).map(Cow::Borrowed);
         let text = utf8.unwrap_or_else(|_| head.iter().copied().map(char::from).collect());
@@ -39,8 +39,8 @@ impl Disposition {
     }
 }
 
-/// The first parameter, its value, and what follows. In quotes a backslash escapes a quote and is
-/// itself elsewhere: browsers send the backslashes of a path as they are.
+/// The first parameter, its value, and what follows. In quotes a backslash escapes a quote, and is
+/// an ordinary character elsewhere: browsers do not escape the backslashes of a path.
 fn parameter(text: &str) -> Option<(&str, String, &str)> {
     let (name, rest) = text.trim_start_matches([';', ' ', '\t']).split_once('=')?;
     let Some(quoted) = rest.trim_start().strip_prefix('"') else {

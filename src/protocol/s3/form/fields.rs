@@ -1,4 +1,4 @@
-//! The fields of a form, and the headers that they are.
+//! The fields of a form, and the headers that they become.
 
 use http::HeaderMap;
 use http::HeaderName;
@@ -11,9 +11,9 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::protocol::s3::form::boundary::Boundary;
 
-/// Stands for the name of the file, in every field.
+/// The placeholder for the name of the file, in every field.
 const FILENAME: &str = "${filename}";
-/// What the headers of S3 begin with.
+/// The prefix of S3's own headers.
 const OWN: &str = "x-amz-";
 const KEY: &str = "key";
 /// Fields that are headers of HTTP.
@@ -28,7 +28,7 @@ const HEADERS: [HeaderName; 9] = [
     header::IF_NONE_MATCH,
     HeaderName::from_static("content-md5"),
 ];
-/// Fields that say who signs, or that are about a body which is no form.
+/// Fields of the signature, and fields about bodies that are not forms.
 const NO_HEADERS: [&str; 7] = [
     "x-amz-algorithm",
     "x-amz-content-sha256",
@@ -38,7 +38,7 @@ const NO_HEADERS: [&str; 7] = [
     "x-amz-signature",
     "x-amz-trailer",
 ];
-/// Headers of S3 that clients add to every request, and that mean nothing for a form.
+/// Headers of S3 that clients add to every request, and that have no meaning for a form.
 const HARMLESS: [&str; 3] = ["x-amz-content-sha256", "x-amz-date", "x-amz-user-agent"];
 
 /// A field before the file.
@@ -79,8 +79,8 @@ pub fn of(head: &Parts) -> Option<&PostForm> {
 }
 
 impl PostForm {
-    /// A form of these fields. `filename` is the name of the file, if the form has that: it takes
-    /// the place of `${filename}`, without the folders before it.
+    /// A form of these fields. `filename` is the name of the file, if the form has it. Without the
+    /// folders before it, it replaces `${filename}`.
     ///
     /// # Errors
     /// `InvalidHeaderValue` (InvalidArgument) when `key` is missing or empty, or a field repeated.
@@ -125,7 +125,7 @@ impl PostForm {
         self.get(KEY).unwrap_or_default()
     }
 
-    /// What separates the parts of the body.
+    /// The delimiter between the parts of the body.
     #[must_use]
     pub const fn boundary(&self) -> &Boundary {
         &self.boundary
@@ -140,8 +140,8 @@ impl PostForm {
         &self.fields
     }
 
-    /// Makes the fields the headers of the request, as a PUT would have them, and itself an
-    /// extension of the head. Headers of the request that are about its body are dropped. `scheme`
+    /// Makes the fields headers of the request, as a PUT would have them, and adds itself to the
+    /// head as an extension. Headers of the request that are about its body are dropped. `scheme`
     /// is `http` or `https`.
     ///
     /// # Errors

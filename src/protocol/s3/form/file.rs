@@ -1,4 +1,4 @@
-//! Takes the file out of the body of a form, as it arrives.
+//! Extracts the file from the body of a form, as it arrives.
 
 use bytes::Bytes;
 use memchr::memmem;
@@ -12,7 +12,7 @@ use crate::protocol::s3::form::boundary::malformed;
 use crate::protocol::s3::form::reader::After;
 use crate::protocol::s3::form::reader::after_boundary;
 
-/// Bytes behind the file at most. What fields stand there is ignored.
+/// The most bytes behind the file. Fields there are ignored.
 const REST_BYTES_MAX: usize = 20 * 1024;
 
 /// The length that a policy allows the file, bytes; both ends are allowed.
@@ -28,13 +28,13 @@ impl LengthRange {
     /// Any length.
     pub const ANY: Self = Self { min: 0, max: u64::MAX };
 
-    /// What both allow.
+    /// The lengths that both allow.
     pub(super) fn and(self, other: Self) -> Self {
         Self { min: self.min.max(other.min), max: self.max.min(other.max) }
     }
 }
 
-/// Takes the file out of the body of a form. Its end is the next boundary.
+/// Extracts the file from the body of a form. The file ends at the next boundary.
 #[derive(Debug)]
 pub struct FileDecoder {
     finder: memmem::Finder<'static>,
@@ -42,14 +42,14 @@ pub struct FileDecoder {
     range: LengthRange,
     /// Bytes of the file so far.
     len: u64,
-    /// The last bytes that arrived, when a boundary may begin with them.
+    /// The last bytes that arrived, if a boundary may begin in them.
     held: Bytes,
-    /// What arrived behind the file; `None` before its end.
+    /// The bytes that arrived behind the file; `None` before its end.
     rest: Option<Vec<u8>>,
 }
 
 impl FileDecoder {
-    /// A decoder of what follows the head of the file.
+    /// A decoder of the bytes behind the head of the file.
     #[must_use]
     pub fn new(boundary: &Boundary, range: LengthRange) -> Self {
         let delimiter = boundary.delimiter().clone();
@@ -61,7 +61,7 @@ impl FileDecoder {
     ///
     /// # Errors
     /// `RequestBodyTooLarge` (EntityTooLarge) when the file is longer than it may be,
-    /// `MalformedForm` when more follows it than may.
+    /// `MalformedForm` when too many bytes follow it.
     pub fn next(&mut self, bytes: &mut Bytes) -> Result<Option<Bytes>, Refusal> {
         if let Some(rest) = &mut self.rest {
             let arrived = std::mem::take(bytes);
@@ -80,13 +80,13 @@ impl FileDecoder {
         }
         match content.is_empty() {
             true if bytes.is_empty() => Ok(None),
-            // The file has ended within these bytes, or what was held belongs to it.
+            // The file ends within these bytes, or the held bytes belong to it.
             true => self.next(bytes),
             false => Ok(Some(content)),
         }
     }
 
-    /// Content among bytes before which nothing is held.
+    /// The content among the bytes, if none are held before them.
     fn plain(&mut self, bytes: &mut Bytes) -> Bytes {
         if let Some(end) = self.finder.find(bytes) {
             let content = bytes.split_to(end);
@@ -99,12 +99,12 @@ impl FileDecoder {
         content
     }
 
-    /// Content of what is held and the first of these bytes.
+    /// The content among the held bytes and the first of these.
     fn joined(&mut self, bytes: &mut Bytes) -> Bytes {
         let taken = bytes.len().min(self.delimiter.len());
         let joined = [&*self.held, bytes.get(..taken).unwrap_or_default()].concat();
         if let Some(end) = self.finder.find(&joined) {
-            // A boundary that begins in what is held; it ends among these bytes.
+            // A boundary begins in the held bytes and ends among these.
             let used = (end + self.delimiter.len()).saturating_sub(self.held.len());
             let content = self.held.split_to(end.min(self.held.len()));
             let content = match end.checked_sub(content.len()) {
@@ -117,7 +117,7 @@ impl FileDecoder {
             return content;
         }
         if taken < bytes.len() {
-            // The bytes hold a whole boundary's length: none begins in what is held.
+            // The bytes are at least as long as a boundary, so none begins in the held bytes.
             return std::mem::take(&mut self.held);
         }
         bytes.clear();
@@ -126,8 +126,8 @@ impl FileDecoder {
         content
     }
 
-    /// Where a boundary may begin that does not end within these bytes; their length if nowhere. A
-    /// boundary has a carriage return at its beginning and nowhere else.
+    /// The position at which a boundary may begin that does not end within these bytes; their
+    /// length if there is none. A boundary has a carriage return only at its beginning.
     fn may_begin(&self, bytes: &[u8]) -> usize {
         let from = bytes.len().saturating_sub(self.delimiter.len() - 1);
         let last = memrchr(b'\r', bytes.get(from..).unwrap_or_default()).map(|at| from + at);

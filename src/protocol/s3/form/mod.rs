@@ -1,12 +1,12 @@
 //! Forms of browsers: `PostObject`. The fields before the file are read first, the file streams.
 //!
-//! 1. `boundary.rs`: which requests are forms, and what separates the parts of a body.
+//! 1. `boundary.rs` recognises forms, and finds the boundary between their parts.
 //! 2. `reader.rs` reads the fields up to the file; `disposition.rs` the head of a part.
-//! 3. `fields.rs` makes them the headers that a PUT would have. From here on the head of the
+//! 3. `fields.rs` turns them into the headers that a PUT would have. From here on the head of the
 //!    request has these headers, and the form as an extension.
 //! 4. `policy.rs` checks the policy, once its signature is verified.
-//! 5. `file.rs` takes the file out of the rest of the body.
-//! 6. `answer.rs`: what a form asks of its answer.
+//! 5. `file.rs` extracts the file from the rest of the body.
+//! 6. `answer.rs`: the options of a form for its answer.
 //!
 //! Source: S3, "POST Object" and "Browser-Based Uploads Using POST"; RFC 7578, RFC 2046.
 

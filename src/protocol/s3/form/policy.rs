@@ -1,6 +1,6 @@
-//! The policy of a form: until when it holds, and what the fields must be.
+//! The policy of a form: its expiry, and the conditions on the fields.
 //!
-//! Source: S3, "POST Policy". Texts of refusals are those that S3 answers.
+//! Source: S3, "POST Policy". Texts of refusals are those of S3.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -15,7 +15,7 @@ use crate::types::Timestamp;
 
 /// Fields that need no condition.
 const EXEMPT: [&str; 4] = ["awsaccesskeyid", "policy", "signature", "x-amz-signature"];
-/// What the names of further such fields begin with.
+/// The prefix of further such fields.
 const IGNORED: &str = "x-ignore-";
 const BUCKET: &str = "bucket";
 const LENGTH: &str = "content-length-range";
@@ -27,7 +27,7 @@ struct Policy {
     conditions: Vec<Condition>,
 }
 
-/// What a field must be.
+/// The condition on a field.
 #[derive(Debug, PartialEq, Eq)]
 enum Condition {
     Field { kind: Match, name: String, value: String },
@@ -78,7 +78,7 @@ pub fn check(
 }
 
 impl Match {
-    /// Each element of a list of content types must begin so.
+    /// Each element of a list of content types must have the prefix.
     fn holds(self, found: &str, value: &str, is_type: bool) -> bool {
         match self {
             Self::Equal => found == value,
@@ -145,7 +145,7 @@ impl Policy {
     }
 }
 
-/// The text with the escapes of policies that JSON does not have: `\$` and `\v`.
+/// Replaces the escapes of policies that JSON does not have: `\$` and `\v`.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars();

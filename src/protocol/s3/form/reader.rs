@@ -21,7 +21,7 @@ const LINE_END: &[u8] = b"\r\n";
 /// Where the reader is.
 #[derive(Debug)]
 enum Stage {
-    /// Before the first boundary, or in the value of a field that it has the name of.
+    /// Before the first boundary, or in the value of the named field.
     Value(Option<String>),
     /// Right behind a boundary.
     Bounded,
@@ -33,7 +33,7 @@ enum Stage {
 #[derive(Debug)]
 pub struct FormReader {
     boundary: Boundary,
-    /// What arrived of the body, behind a line end of our own: the first boundary may have none.
+    /// The bytes of the body that arrived, behind an added CRLF: the first boundary may have none.
     read: Vec<u8>,
     /// Where the current part begins.
     from: usize,
@@ -52,8 +52,8 @@ impl FormReader {
         Self { boundary, read: LINE_END.to_vec(), from, searched, stage, fields }
     }
 
-    /// Takes the next bytes of the body. Returns the form when its file begins: then `bytes` is
-    /// left with what has arrived of the file and what follows it.
+    /// Takes the next bytes of the body. Returns the form when its file begins; `bytes` then begins
+    /// with the content of the file.
     ///
     /// # Errors
     /// `FormTooLong` when the fields are longer than 20 KB, `MalformedForm`, and
@@ -107,7 +107,8 @@ impl FormReader {
                     After::Other => return Err(malformed()),
                 },
                 Stage::Head => {
-                    // The line end of the boundary is the first half of an empty head's end.
+                    // The line end of the boundary is also the first half of the end of an empty
+                    // head.
                     self.searched = self.searched.min(self.from - LINE_END.len());
                     let Some(end) = self.find(b"\r\n\r\n") else { return Ok(None) };
                     let head = self.read.get(self.from..end).unwrap_or_default();
@@ -131,7 +132,7 @@ impl FormReader {
         self.read.get(self.from..).unwrap_or_default()
     }
 
-    /// Where a text is, at or behind the place that was searched last.
+    /// Finds a text, at or behind the position where the last search ended.
     fn find(&mut self, wanted: &[u8]) -> Option<usize> {
         let found = memmem::find(self.read.get(self.searched..)?, wanted);
         let place = found.map(|at| self.searched + at);
@@ -143,7 +144,7 @@ impl FormReader {
     }
 }
 
-/// What follows a boundary.
+/// The meaning of the bytes behind a boundary.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum After {
     /// More bytes are needed.
@@ -156,8 +157,8 @@ pub(super) enum After {
     Other,
 }
 
-/// Reads what follows a boundary: two hyphens at the end of the form, else a line end, before which
-/// white space may stand (RFC 2046, 5.1.1).
+/// Reads the bytes behind a boundary: two hyphens at the end of the form, else a line end, perhaps
+/// after white space (RFC 2046, 5.1.1).
 pub(super) fn after_boundary(rest: &[u8]) -> After {
     let blanks = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     match rest.get(blanks..).unwrap_or_default() {

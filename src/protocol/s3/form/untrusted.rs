@@ -18,7 +18,7 @@ use crate::types::Timestamp;
 /// Those of the decoders.
 ///
 /// # Panics
-/// When a refusal is not the client's fault, or a policy is: a fault of this program.
+/// When a refusal is not the client's fault, or a policy is accepted: a fault of this program.
 pub fn decode_form(bytes: &[u8], size: usize) -> Result<Vec<u8>, Refusal> {
     let read = decode(bytes, size.max(1));
     if let Err(refusal) = &read {

@@ -62,7 +62,7 @@ fn parts_of(out: &mut String, parts: &BlobParts) {
     out.push_str("</ObjectParts>");
 }
 
-/// A checksum. The number of parts, which its header has, is left out.
+/// Writes a checksum without the number of parts, which is only in its header.
 fn value(out: &mut String, checksum: &ContentChecksum) {
     if let Some(name) = checksums::name(checksum.algorithm) {
         escape::plain(out, &format!("Checksum{name}"), STANDARD.encode(&checksum.digest));

@@ -1,4 +1,4 @@
-//! What documents of answers have in common.
+//! Common code for the documents of answers.
 
 use std::borrow::Cow;
 
@@ -28,7 +28,7 @@ pub(super) fn owner(out: &mut String, id: &str, echo: &S3Echo) {
     out.push_str("</Owner>");
 }
 
-/// The canonical id and the name of a user. That of an account's root is the account's; users other
+/// The canonical id and the name of a user. The root user has the name of the account; users other
 /// than the sender are shown by their ids.
 pub(super) fn person(out: &mut String, id: &str, echo: &S3Echo) {
     escape::element(out, "ID", id);
@@ -52,14 +52,15 @@ pub(super) fn etag(out: &mut String, tag: ContentEtag) {
     escape::plain(out, "ETag", format_args!("&quot;{tag}&quot;"));
 }
 
-/// What S3 leaves as it is with `encoding-type=url`, besides letters and digits. A space is a plus.
+/// The characters that S3 escapes with `encoding-type=url`. A space becomes a plus.
 const URL: AsciiSet =
     NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'*').remove(b'/').remove(b' ');
 
-/// Writes keys, and parts of keys, as a request wants them.
+/// Writes keys, and parts of keys, in the encoding that a request specifies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keys {
-    /// Whether they are percent-encoded. Otherwise what XML cannot hold is a character reference.
+    /// Whether they are percent-encoded. Otherwise characters that XML cannot contain become
+    /// character references.
     pub(super) encoded: bool,
 }
 

@@ -19,10 +19,10 @@ use crate::types::Retention;
 use crate::types::StorageClass;
 use crate::types::VersionId;
 
-/// What an object is shown as when nothing was set, as S3 does.
+/// The Content-Type of an object for which none was set, as in S3.
 const CONTENT_TYPE: &str = "binary/octet-stream";
 
-/// What every answer carries.
+/// Begins a head with the headers of every answer.
 pub(super) fn begin(status: u16, echo: &S3Echo) -> Head {
     Head::new(status)
         .fixed("server", concat!("Blockyard/", env!("CARGO_PKG_VERSION")))
@@ -30,7 +30,7 @@ pub(super) fn begin(status: u16, echo: &S3Echo) -> Head {
         .shown("date", echo.time)
 }
 
-/// A checksum and what it covers.
+/// A checksum and its type.
 pub(super) fn checksum(head: Head, checksum: &ContentChecksum) -> Head {
     let Some(name) = checksums::header(checksum.algorithm) else { return head };
     head.set(name, &upload_checksums::value(checksum))
@@ -61,7 +61,7 @@ pub(super) fn parts_count(response: Response<Bytes>, parts: Option<u32>) -> Resp
     }
 }
 
-/// What answers show of an object.
+/// Adds the headers that describe an object.
 pub(super) fn object(head: Head, facts: &BlobFacts, content_length: u64) -> Head {
     let properties = &facts.properties;
     let content_type = properties.content_type.as_deref().filter(|text| !text.is_empty());
@@ -94,7 +94,7 @@ pub(super) fn object(head: Head, facts: &BlobFacts, content_length: u64) -> Head
     metadata(lock(head, facts), &facts.metadata)
 }
 
-/// What protects the object.
+/// Adds the headers of object lock.
 fn lock(mut head: Head, facts: &BlobFacts) -> Head {
     if let Some(Retention { mode, until }) = facts.retention {
         head = head
@@ -107,7 +107,7 @@ fn lock(mut head: Head, facts: &BlobFacts) -> Head {
     }
 }
 
-/// Metadata, and how much of it no header can hold.
+/// Adds the metadata, and the number of entries that no header can hold.
 fn metadata(mut head: Head, metadata: &Metadata) -> Head {
     let mut missing = 0usize;
     for (name, value) in metadata.iter() {
@@ -122,8 +122,8 @@ fn metadata(mut head: Head, metadata: &Metadata) -> Head {
     if missing > 0 { head.shown("x-amz-missing-meta", missing) } else { head }
 }
 
-/// How the restore of an object stands. What was restored stays so: it has no day on which it ends
-/// (ADR 0014).
+/// The state of the restore of an object. A restored object stays restored: its restore has no end
+/// date (ADR 0014).
 const fn restore(tier: &TierFacts) -> Option<&'static str> {
     match tier {
         TierFacts { rehydrating: Some(_), .. } => Some("ongoing-request=\"true\""),

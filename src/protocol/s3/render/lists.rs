@@ -67,7 +67,7 @@ impl Writer<'_> {
         self.query.get(name).ok().flatten()
     }
 
-    /// What was asked for, and where the next page begins.
+    /// Writes the elements that repeat the request, and the marker of the next page.
     fn head(&mut self) {
         escape::element(&mut self.out, "Name", &self.echo.bucket);
         self.repeat("prefix", "Prefix");
@@ -135,7 +135,7 @@ impl Writer<'_> {
             return passed.version;
         }
         let Some(BlobItem::Blob { facts, .. }) = self.page.items.last() else { return None };
-        // The time also where the version is the null version: its place is needed.
+        // The time, also of the null version: its place in the order is needed.
         let Change { last_modified, version, .. } = facts.change;
         Some(version.map_or(last_modified, |version| version.time))
     }
@@ -223,14 +223,15 @@ impl Writer<'_> {
     }
 }
 
-/// What is shown of an object beside the object.
+/// The optional fields of an object in a list.
 struct Shown {
     shows_owner: bool,
     /// Whether it is the newest version of its key.
     is_latest: bool,
 }
 
-/// How the checksum of an object is computed. Its value is only in the head of the object.
+/// Writes the algorithm and type of an object's checksum. Its value is only in the head of the
+/// object.
 fn checksum(out: &mut String, facts: &BlobFacts) {
     let derived = facts.crc64.map(|_| (ChecksumAlgorithm::Crc64Nvme, ChecksumKind::FullObject));
     let kept = facts.checksums.first().map(|checksum| (checksum.algorithm, checksum.kind));

@@ -31,7 +31,7 @@ pub(super) fn fixed(FixedDocument { root, content }: FixedDocument) -> String {
     out
 }
 
-/// Whether a bucket keeps versions. One that never did says nothing.
+/// Whether a bucket keeps versions. The document is empty if it never did.
 pub(super) fn versioning(state: Option<Versioning>) -> String {
     let mut out = begin("VersioningConfiguration");
     match state {
@@ -60,7 +60,7 @@ pub(super) fn object_lock(lock: &ObjectLock) -> String {
     out
 }
 
-/// What protects an object.
+/// The document with the retention or the legal hold of an object.
 pub(super) fn blob_lock(lock: &BlobLock) -> String {
     match lock {
         BlobLock::Retention(Retention { mode, until }) => {

@@ -82,7 +82,7 @@ fn completed(tag: ContentEtag, checksums: &[ContentChecksum], echo: &S3Echo) -> 
     out
 }
 
-/// Who started an upload, who owns the object, and its storage class.
+/// Writes the initiator of an upload, the owner of its object and the storage class.
 fn owners_and_class(out: &mut String, upload: &UploadFacts, echo: &S3Echo) {
     for (tag, id) in [("Initiator", &upload.initiator), ("Owner", &upload.owner)] {
         let id = id.as_deref().unwrap_or(&echo.owner);
@@ -180,7 +180,8 @@ fn upload_list(items: &[UploadItem], next: Option<&UploadPosition>, echo: &S3Ech
     out
 }
 
-/// The number of entries of a page. S3 shows at most as many as it serves.
+/// The number of entries of a page. S3 shows the number that it serves, not a higher one that was
+/// requested.
 fn page_size(query: &Query, name: &str) -> u32 {
     arguments::served(arguments::page_size(query, name).unwrap_or_default())
 }

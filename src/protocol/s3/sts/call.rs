@@ -1,4 +1,4 @@
-//! What a call asks for.
+//! The calls of the token service.
 
 use percent_encoding::percent_decode_str;
 use zeroize::Zeroizing;
@@ -15,11 +15,12 @@ const DURATION: [u32; 3] = [900, 3600, 43_200];
 const ARN_BYTES: std::ops::RangeInclusive<usize> = 20..=2048;
 /// Lengths of the name of a session.
 const NAME_BYTES: std::ops::RangeInclusive<usize> = 2..=64;
-/// Parameters that every call may have. Those of a presigned query are read with the signature.
+/// Parameters that every call may have. Parameters of a presigned query are read with the
+/// signature.
 const COMMON: [&str; 2] = ["Action", "Version"];
 /// Parameters of calls for keys.
 const OF_KEYS: [&str; 3] = ["RoleArn", "RoleSessionName", "DurationSeconds"];
-/// Parameters that narrow or describe what keys may do, which is not served.
+/// Parameters with policies that restrict the keys, which are not served.
 const POLICIES: [&str; 2] = ["Policy", "PolicyArns"];
 
 /// The parameters of a call, of its query and of its form.
@@ -40,11 +41,11 @@ pub enum Call {
     AssumeRole(RoleCall),
     /// Temporary keys for the principal of a token.
     AssumeRoleWithWebIdentity(RoleCall, Zeroizing<String>),
-    /// Who signs the call.
+    /// Returns the identity that signs the call.
     GetCallerIdentity,
 }
 
-/// What is asked of temporary keys.
+/// The parameters of a call for temporary keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleCall {
     /// The role, if it is named.
@@ -78,10 +79,10 @@ impl Call {
 }
 
 impl Parameters {
-    /// Those of a query and of the form in a body.
+    /// Reads the parameters of a query and of the form in a body.
     ///
     /// # Errors
-    /// `ValidationError` for text that is no UTF-8, and for too many.
+    /// `ValidationError` for text that is not UTF-8, and for too many parameters.
     pub fn read(query: Option<&str>, body: &[u8]) -> Result<Self, StsError> {
         let body = str::from_utf8(body).map_err(|_| broken())?;
         let pieces = query.unwrap_or("").split('&').chain(body.trim_ascii().split('&'));
@@ -99,7 +100,7 @@ impl Parameters {
     /// A parameter.
     ///
     /// # Errors
-    /// `ValidationError` when it is there twice.
+    /// `ValidationError` when it occurs twice.
     fn get(&self, name: &str) -> Result<Option<&Zeroizing<String>>, StsError> {
         let mut found = self.0.iter().filter(|(own, _)| own == name).map(|(_, value)| value);
         match (found.next(), found.next()) {
@@ -170,7 +171,7 @@ pub fn parse(parameters: &Parameters) -> Result<Call, StsError> {
     }
 }
 
-/// An echo of what a client sent, cut to a length that no client minds.
+/// Text of a client for an error message, cut to a bounded length.
 fn short(text: &str) -> &str {
     let end = text.char_indices().nth(64).map_or(text.len(), |(at, _)| at);
     text.get(..end).unwrap_or_default()

@@ -12,7 +12,7 @@ use crate::types::Timestamp;
 /// The name space of every document.
 const NAMESPACE: &str = "https://sts.amazonaws.com/doc/2011-06-15/";
 
-/// What an answer repeats of its request.
+/// The parts of a request that its answer repeats.
 #[derive(Clone, Debug)]
 pub struct StsEcho {
     /// The request's id.
@@ -21,7 +21,7 @@ pub struct StsEcho {
     pub time: Timestamp,
 }
 
-/// Who signs a call, or holds temporary keys.
+/// The identity that signs a call or holds temporary keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The account number.
@@ -89,7 +89,7 @@ pub fn render(answer: &Answer, echo: &StsEcho) -> Response<Bytes> {
     out.push_str(&format!("</{name}Result><ResponseMetadata>"));
     escape::element(&mut out, "RequestId", &echo.request_id);
     out.push_str(&format!("</ResponseMetadata></{name}Response>"));
-    // Secrets are in it: nothing on the way may keep it.
+    // The document contains secrets, so caches must not keep it.
     head(200, echo).fixed("cache-control", "no-store").xml(out)
 }
 

@@ -1,6 +1,6 @@
 //! Compression of pages. No more is given back than the header of the page says.
 //!
-//! Zstandard and Brotli also keep the end of what they wrote, as much as a window has. That of
+//! Zstandard and Brotli also keep the end of their output, as much as a window has. That of
 //! Zstandard is made as large as the page, that of Brotli has 16 MiB at most.
 
 use std::io::Read;
@@ -19,7 +19,7 @@ const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The kind of a block of Zstandard that is neither stored nor one byte again and again.
 const COMPRESSED: u32 = 2;
 
-/// Takes bytes out of their compression; `None` if they do not become exactly so many.
+/// Decompresses bytes; `None` if the result is not exactly `size` bytes.
 pub(crate) fn decompress(codec: Compression, bytes: &[u8], size: usize) -> Option<Vec<u8>> {
     match codec {
         Compression::UNCOMPRESSED => (bytes.len() == size).then(|| bytes.to_vec()),
@@ -40,7 +40,7 @@ pub(crate) fn decompress(codec: Compression, bytes: &[u8], size: usize) -> Optio
     }
 }
 
-/// Reads exactly so many bytes, and looks whether there is one more.
+/// Reads exactly `size` bytes, and checks that no more follow.
 fn all(reader: impl Read, size: usize) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(size);
     reader.take(size as u64 + 1).read_to_end(&mut out).ok()?;
@@ -68,8 +68,8 @@ fn zstd_blocks(bytes: &[u8]) -> Option<(&[u8], bool)> {
 }
 
 /// A frame names the window that it needs, which may be 100 MiB for a page of a few KiB, and the
-/// decoder gives nothing back before that is full. So the frame gets a header that has the page for
-/// a window: no text can reach back further. What is behind it is seen after each block.
+/// decoder returns nothing before that is full. So the frame gets a header with a window of the
+/// size of the page: no text can reach back further. Excess output is detected after each block.
 fn zstd(bytes: &[u8], size: usize) -> Option<Vec<u8>> {
     let (mut blocks, has_checksum) = zstd_blocks(bytes)?;
     let mut header = ZSTD.to_vec();

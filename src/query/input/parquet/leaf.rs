@@ -25,10 +25,10 @@ use crate::query::value::Value;
 use crate::query::value::decimal::Decimal;
 use crate::query::value::timestamp::Timestamp;
 
-/// Records that are decoded at once.
+/// Records that are decoded together.
 pub(crate) const BATCH: usize = 1024;
 
-/// What the values of a column mean beyond their physical type.
+/// The logical type of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Plain,
@@ -218,7 +218,7 @@ struct Typed<T: DataType> {
     level: i16,
     levels: Vec<i16>,
     values: Vec<T::T>,
-    /// Where the value of a record is, if it is no null.
+    /// The position of the value of a record, unless it is null.
     places: Vec<Option<usize>>,
 }
 

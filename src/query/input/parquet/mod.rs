@@ -13,7 +13,7 @@ pub(crate) mod zstd;
 use crate::query::request::Fault;
 use crate::query::trouble::PARSE_ERROR;
 
-/// The fault of a file that is not what it says.
+/// The fault of a malformed file.
 pub(crate) fn malformed(text: &dyn std::fmt::Display) -> Fault {
     Fault::fatal(PARSE_ERROR, format!("Malformed Parquet: {text}."), 0)
 }

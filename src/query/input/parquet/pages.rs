@@ -22,7 +22,7 @@ use crate::query::input::parquet::header::RLE;
 
 /// Bytes of a page out of its compression. Programs write pages of about 1 MiB.
 pub(crate) const PAGE_MAX: usize = 16 << 20;
-/// Bytes of all pages that are in memory at once.
+/// The most bytes of all pages in memory.
 pub(crate) const PAGES_MAX: usize = 128 << 20;
 /// Bytes that a value of a dictionary takes in memory beside those of its page.
 const ENTRY: usize = 48;
@@ -56,7 +56,7 @@ pub(crate) struct Pages {
     rest: Bytes,
     codec: Compression,
     budget: Budget,
-    /// What the budget holds for the last page of data.
+    /// The budget that is reserved for the last page of data.
     held: usize,
     /// Rows that were not in a page yet.
     rows: u64,

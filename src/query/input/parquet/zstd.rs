@@ -230,7 +230,7 @@ impl Lengths {
         Some(text as u64 + matches)
     }
 
-    /// Bytes of so many matches.
+    /// The bytes of `count` matches.
     fn matches(&self, mut from: Backwards<'_>, count: usize) -> Option<u64> {
         let tables = [self.literals.as_ref()?, self.offsets.as_ref()?, self.matches.as_ref()?];
         let mut states = tables.map(|table| from.bits(table.log));

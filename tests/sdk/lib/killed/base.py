@@ -1,4 +1,4 @@
-"""A subject: one blob, or a few that belong together, that one worker changes and nobody else."""
+"""A subject: one blob, or a few that belong together, that only one worker changes."""
 
 import base64
 import dataclasses
@@ -77,7 +77,7 @@ class Subject:
         return answer
 
     def explain(self, clients):
-        """Compares what is found with what is known and settles what was in doubt. Returns a complaint, or None."""
+        """Compares the found state with the known one and resolves doubts. Returns a complaint, or None."""
         found = self.observe(clients)
         for state in (self.state, *self.doubt):
             if found == self.expected(state):

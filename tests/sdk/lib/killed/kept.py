@@ -92,7 +92,7 @@ class KeptSubject(S3Subject):
         if known != ids:
             return f"{self.name}: the versions are {ids}, acknowledged {known}"
         self.state = tuple(dataclasses.replace(version, id=found) for version, found in zip(self.state, ids))
-        return next((told for told in (self._still_held(clients, version) for version in self.state) if told), None)
+        return next((held for held in (self._still_held(clients, version) for version in self.state) if held), None)
 
     def _still_held(self, clients, version):
         if not version.is_held:

@@ -74,7 +74,7 @@ def keys(server, container, subjects_of_workers):
 
 
 class Worker(threading.Thread):
-    """Keeps changing one subject after another until told to stop."""
+    """Keeps changing one subject after another until it must stop."""
 
     def __init__(self, number, mine, clients, seed, stopping):
         super().__init__(daemon=True)
@@ -231,21 +231,21 @@ class Cycles:
         kinds = {subject.kind for mine in self.subjects for subject in mine}
         fewest = min(self.acknowledged[kind] for kind in kinds)
         verdicts.check("operations of every kind acknowledged under load", fewest > many, "many",
-                       told(self.acknowledged))
+                       summary(self.acknowledged))
         if self.changer:
             done, refused = self.changer.done, set(self.changer.refused)
             verdicts.check("the map changed under load", done.total() > many, "often",
                            str(dict(done)))
             verdicts.equal("refusals that are not those of a map that has changed",
                            refused - REFUSALS, set())
-        verdicts.figure("operations in doubt at a crash", told(self.in_doubt))
+        verdicts.figure("operations in doubt at a crash", summary(self.in_doubt))
         if self.restarts:
             restarts = sorted(self.restarts)
             verdicts.figure("start to serving, median and worst",
                             f"{restarts[many // 2]:.3f} s, {restarts[-1]:.3f} s")
 
 
-def told(counter):
+def summary(counter):
     """All, and of each kind."""
     kinds = ", ".join(f"{kind} {counter[kind]:,}" for kind in sorted(counter))
     return f"{counter.total():,}: {kinds}"

@@ -20,7 +20,7 @@ class Blob:
 
 
 class TagsSubject(Subject):
-    """One block blob with two tags: one that names it for ever, one that changes."""
+    """One block blob with two tags: one that always names it, one that changes."""
 
     kind = "tags"
 

@@ -1,5 +1,5 @@
-//! Request signatures of the two protocols, written for the load driver alone: what is signed, and
-//! how. Only the HMAC of Shared Key is the server's code.
+//! Request signatures of the two protocols, written for the load driver alone. Only the HMAC of
+//! Shared Key is the server's code.
 //!
 //! The server has its own code for the same rules. As the two are separate, every run of the driver
 //! also tests the server's implementation.

@@ -61,7 +61,7 @@ fn unsigned(target: &Target, call: &Call) -> Result<Option<Draft>, String> {
             draft.query.push(("prefix", prefix.clone()));
             draft
         }
-        // What was staged is dropped when the blob is written, which is deleted then.
+        // The staged blocks are dropped when the blob is written, which is then deleted.
         Call::Abort { name, .. } => {
             let mut draft = Draft::new(Method::PUT, target.blob_path(name));
             draft.header("x-ms-blob-type", "BlockBlob")?;

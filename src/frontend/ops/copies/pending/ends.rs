@@ -11,7 +11,7 @@ use crate::protocol::model::Reason;
 use crate::protocol::model::Refusal;
 use crate::types::AccountId;
 
-/// A copy that panicked so often fails: it would panic again.
+/// A copy that panicked this often fails.
 pub(super) const PANICS_MAX: u32 = 3;
 
 /// The refusal of a copy that panics again and again.

@@ -49,7 +49,7 @@ impl World {
         }))
     }
 
-    /// Replaces the retention of a state by one that lasts so many steps, or ends it.
+    /// Replaces the retention of a state by one that lasts this many steps, or ends it.
     pub(super) fn retain(
         &mut self,
         name: &'static str,

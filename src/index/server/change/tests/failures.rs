@@ -49,7 +49,7 @@ async fn full_disk_leaves_the_neighbours_as_they_were() {
 }
 
 #[tokio::test]
-async fn full_disk_of_the_coordinator_changes_nothing_and_is_told_as_such() {
+async fn full_disk_of_the_coordinator_changes_nothing_and_is_reported_as_such() {
     for change in [Change::Split, Change::Merge, Change::Move] {
         let world = World::empty();
         let rig = open(&world).await;
@@ -100,11 +100,11 @@ async fn change_that_finds_no_room_at_any_step_changes_nothing() {
     }
 }
 
-/// Nobody can say whether it happened before there is room.
+/// Its outcome is unknown until there is room.
 #[tokio::test(start_paused = true)]
-async fn change_of_unknown_outcome_on_a_full_disk_is_told_as_such_and_served_once_there_is_room() {
+async fn unknown_outcome_on_a_full_disk_is_reported_and_served_once_there_is_room() {
     for change in [Change::Split, Change::Merge, Change::Move] {
-        let mut told = 0;
+        let mut unknown = 0;
         for transaction in 0..4 {
             let world = World::empty();
             let rig = open(&world).await;
@@ -117,20 +117,20 @@ async fn change_of_unknown_outcome_on_a_full_disk_is_told_as_such_and_served_onc
                 // It has fewer transactions.
                 break;
             }
-            // Of ids that were taken for it, nobody needs to know.
+            // Ids that were taken for it need not be recorded.
             assert!(is_refused(&done) || is_doubtful(&done), "{change:?}, {transaction}: {done:?}");
-            told += usize::from(is_doubtful(&done));
+            unknown += usize::from(is_doubtful(&done));
             world.store.set_full(false);
             rig.deps.env.clock.sleep(Duration::from_secs(30)).await;
             rig.write(2).await;
             rig.check(2).await;
             rig.host.shutdown().await;
         }
-        assert!(told > 0, "{change:?}");
+        assert!(unknown > 0, "{change:?}");
     }
 }
 
-/// What a manager plans is done like what somebody asks for, and refused like it.
+/// Planned changes are carried out and refused like requested ones.
 #[tokio::test(start_paused = true)]
 async fn plans_are_carried_out_or_refused() {
     let world = World::empty();
@@ -169,7 +169,7 @@ async fn plans_are_carried_out_or_refused() {
 /// The neighbours lie on two hosts: one is moved before they are merged, and stays where it is when
 /// they are not.
 #[tokio::test]
-async fn merge_that_finds_no_room_after_a_move_is_not_told_as_nothing() {
+async fn merge_that_finds_no_room_after_a_move_is_not_reported_as_nothing() {
     let (mut partly, mut nothing) = (0, 0);
     for transaction in 0..8 {
         let world = World::empty();
@@ -262,7 +262,7 @@ async fn partition_that_does_not_open_after_a_move_is_served_once_it_does() {
         if moved.is_ok() || rig.host.partitions() > 0 {
             continue;
         }
-        // Nobody waits for it, and nothing is done to it.
+        // No request waits for it, and nothing is done to it.
         let refused = Err(ChangeError::NoSuchPartition);
         assert_eq!(rig.host.move_to(id, HostId::new(0)).await, refused);
         rig.deps.env.clock.sleep(Duration::from_secs(60)).await;

@@ -80,7 +80,7 @@ async fn only_neighbours_are_merged() {
     rig.host.shutdown().await;
 }
 
-/// A merge that waits for a slow flush holds up nobody but its own partitions.
+/// A merge that waits for a slow flush delays only its own partitions.
 #[tokio::test]
 async fn split_of_another_partition_does_not_wait_for_a_merge() {
     let world = World::empty();

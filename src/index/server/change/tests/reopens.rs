@@ -81,7 +81,7 @@ async fn who_writes_waits_while_a_partition_is_opened_again() {
     }
 }
 
-/// Nobody knows what became of a roll, and until there is room nobody can find out.
+/// The outcome of a roll is unknown, and cannot be found out until there is room.
 #[tokio::test(start_paused = true)]
 async fn partition_whose_roll_is_in_doubt_on_a_full_disk_serves_again_once_there_is_room() {
     let mut world = World::empty();

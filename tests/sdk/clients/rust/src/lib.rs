@@ -11,7 +11,7 @@ where
     let (value, error) = match tokio::spawn(run).await {
         Ok(Ok(value)) => (Some(value), String::new()),
         Ok(Err(error)) => (None, error),
-        Err(panic) => (None, told(panic)),
+        Err(panic) => (None, message(panic)),
     };
     let short: String = error.chars().take(1500).collect();
     println!("{}", serde_json::json!({"group": name, "error": short}));
@@ -19,7 +19,7 @@ where
 }
 
 /// The text of a panic.
-fn told(error: tokio::task::JoinError) -> String {
+fn message(error: tokio::task::JoinError) -> String {
     match error.try_into_panic() {
         Ok(panic) => panic
             .downcast_ref::<String>()

@@ -1,6 +1,6 @@
 import static suite.Suite.content;
 import static suite.Suite.equal;
-import static suite.Suite.told;
+import static suite.Suite.setting;
 
 import com.azure.core.util.BinaryData;
 import com.azure.core.util.Context;
@@ -76,7 +76,7 @@ final class BlockBlobs {
         equal("progress", sent.get(), (long) LARGE.length);
         BlockList blocks = blob.getBlockBlobClient().listBlocks(BlockListType.ALL);
         equal("blocks", List.of(blocks.getCommittedBlocks().size(), blocks.getUncommittedBlocks().size()), List.of(10, 0));
-        Path file = Files.createTempFile(Path.of(told("SCRATCH")), "large", "");
+        Path file = Files.createTempFile(Path.of(setting("SCRATCH")), "large", "");
         blob.downloadToFileWithResponse(
                 new BlobDownloadToFileOptions(file.toString()).setParallelTransferOptions(
                         new com.azure.storage.common.ParallelTransferOptions().setBlockSizeLong(MIB).setMaxConcurrency(4))

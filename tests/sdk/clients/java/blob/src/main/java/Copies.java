@@ -1,6 +1,6 @@
 import static suite.Suite.content;
 import static suite.Suite.equal;
-import static suite.Suite.told;
+import static suite.Suite.setting;
 
 import com.azure.core.util.BinaryData;
 import com.azure.storage.blob.BlobClient;
@@ -40,7 +40,7 @@ final class Copies {
         BlobClient made = box.getBlobClient(name);
         made.upload(BinaryData.fromBytes(DATA), true);
         made.setMetadata(Map.of("From", "there"));
-        return made.getBlobUrl() + "?" + told("SECOND_SAS");
+        return made.getBlobUrl() + "?" + setting("SECOND_SAS");
     }
 
     private static void isCopied(BlobClient blob) {

@@ -1,5 +1,5 @@
 import static suite.Suite.equal;
-import static suite.Suite.told;
+import static suite.Suite.setting;
 
 import com.azure.core.util.BinaryData;
 import com.azure.storage.blob.BlobClient;
@@ -88,7 +88,7 @@ final class Facts {
         Store.SERVICE.setProperties(before.setCors(List.of()).setStaticWebsite(new StaticWebsite().setEnabled(false)));
         equal("rules", Store.SERVICE.getProperties().getCors().size(), 0);
         equal("kind", Store.SERVICE.getAccountInfo().getAccountKind(), AccountKind.STORAGE_V2);
-        StorageSharedKeyCredential key = StorageSharedKeyCredential.fromConnectionString(told("CONNECTION_STRING"));
+        StorageSharedKeyCredential key = StorageSharedKeyCredential.fromConnectionString(setting("CONNECTION_STRING"));
         BlobServiceClient secondary = new BlobServiceClientBuilder().credential(key)
                 .endpoint(Store.SERVICE.getAccountUrl() + "-secondary").buildClient();
         equal("replication", secondary.getStatistics().getGeoReplication().getStatus(), GeoReplicationStatus.LIVE);

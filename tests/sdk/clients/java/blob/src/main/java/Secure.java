@@ -1,4 +1,4 @@
-import static suite.Suite.told;
+import static suite.Suite.setting;
 
 import com.azure.core.credential.AccessToken;
 import com.azure.core.http.netty.NettyAsyncHttpClientBuilder;
@@ -13,12 +13,12 @@ import reactor.netty.http.client.HttpClient;
 /** The account over https: the client sends keys and tokens over nothing else. */
 final class Secure {
     private static final Http11SslContextSpec TRUST = Http11SslContextSpec.forClient()
-            .configure(builder -> builder.trustManager(new File(told("AUTHORITY"))));
+            .configure(builder -> builder.trustManager(new File(setting("AUTHORITY"))));
     private static final com.azure.core.http.HttpClient HTTP =
             new NettyAsyncHttpClientBuilder(HttpClient.create().secure(with -> with.sslContext(TRUST))).build();
     static final BlobServiceClient BY_KEY = Store.builder("SECURE").httpClient(HTTP).buildClient();
     static final BlobServiceClient BY_TOKEN = new BlobServiceClientBuilder().endpoint(BY_KEY.getAccountUrl()).httpClient(HTTP)
-            .credential(request -> Mono.just(new AccessToken(told("TOKEN"), OffsetDateTime.now().plusMinutes(30)))).buildClient();
+            .credential(request -> Mono.just(new AccessToken(setting("TOKEN"), OffsetDateTime.now().plusMinutes(30)))).buildClient();
 
     private Secure() {}
 }

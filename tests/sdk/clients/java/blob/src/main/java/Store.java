@@ -1,5 +1,5 @@
 import static suite.Suite.equal;
-import static suite.Suite.told;
+import static suite.Suite.setting;
 
 import com.azure.core.util.BinaryData;
 import com.azure.storage.blob.BlobClient;
@@ -26,7 +26,7 @@ final class Store {
 
     /** One try for each request, so that its answer is the server's. */
     static BlobServiceClientBuilder builder(String account) {
-        return new BlobServiceClientBuilder().connectionString(told(account))
+        return new BlobServiceClientBuilder().connectionString(setting(account))
                 .retryOptions(new RequestRetryOptions(RetryPolicyType.FIXED, 1, 60, null, null, null));
     }
 

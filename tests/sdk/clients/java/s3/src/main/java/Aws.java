@@ -1,5 +1,5 @@
 import static suite.Suite.equal;
-import static suite.Suite.told;
+import static suite.Suite.setting;
 
 import java.net.URI;
 import software.amazon.awssdk.auth.credentials.AwsBasicCredentials;
@@ -14,13 +14,13 @@ import suite.Suite.Group;
 
 /** The clients of the AWS SDK, and what all groups need. */
 final class Aws {
-    static final URI ENDPOINT = URI.create(told("ENDPOINT"));
-    static final String BUCKET = told("BUCKET");
+    static final URI ENDPOINT = URI.create(setting("ENDPOINT"));
+    static final String BUCKET = setting("BUCKET");
     /** The least size of a part but the last. */
     static final long PART = 5 << 20;
     static final Region REGION = Region.US_EAST_1;
     static final StaticCredentialsProvider CREDENTIALS =
-            StaticCredentialsProvider.create(AwsBasicCredentials.create(told("KEY_ID"), told("SECRET")));
+            StaticCredentialsProvider.create(AwsBasicCredentials.create(setting("KEY_ID"), setting("SECRET")));
     /** One try for each request, so that its answer is the server's. */
     static final S3Client SYNC = S3Client.builder().endpointOverride(ENDPOINT).region(REGION).credentialsProvider(CREDENTIALS)
             .forcePathStyle(true).overrideConfiguration(with -> with.retryStrategy(DefaultRetryStrategy.doNotRetry())).build();

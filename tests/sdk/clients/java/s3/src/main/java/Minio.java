@@ -1,6 +1,6 @@
 import static suite.Suite.content;
 import static suite.Suite.equal;
-import static suite.Suite.told;
+import static suite.Suite.setting;
 
 import io.minio.BucketExistsArgs;
 import io.minio.ComposeObjectArgs;
@@ -36,8 +36,8 @@ import java.util.Map;
 
 /** minio-java. */
 final class Minio {
-    private static final MinioClient CLIENT = MinioClient.builder().endpoint(told("ENDPOINT")).region("us-east-1")
-            .credentials(told("KEY_ID"), told("SECRET")).build();
+    private static final MinioClient CLIENT = MinioClient.builder().endpoint(setting("ENDPOINT")).region("us-east-1")
+            .credentials(setting("KEY_ID"), setting("SECRET")).build();
     private static final byte[] LARGE = content((11 << 20) + 3);
 
     private Minio() {}

@@ -1,6 +1,6 @@
 import static suite.Suite.content;
 import static suite.Suite.equal;
-import static suite.Suite.told;
+import static suite.Suite.setting;
 
 import java.io.ByteArrayInputStream;
 import java.nio.file.Files;
@@ -59,7 +59,7 @@ final class Transfers {
     }
 
     static void files(S3AsyncClient client, String name) throws Exception {
-        Path folder = Files.createTempDirectory(Path.of(told("SCRATCH")), name);
+        Path folder = Files.createTempDirectory(Path.of(setting("SCRATCH")), name);
         Path file = Files.write(folder.resolve("large"), LARGE);
         try (S3TransferManager manager = S3TransferManager.builder().s3Client(client).build()) {
             manager.uploadFile(with -> with.source(file).putObjectRequest(what -> what.bucket(Aws.BUCKET).key(name))
@@ -81,7 +81,7 @@ final class Transfers {
     }
 
     static void folders() throws Exception {
-        Path from = Files.createTempDirectory(Path.of(told("SCRATCH")), "from"), to = from.resolveSibling("to");
+        Path from = Files.createTempDirectory(Path.of(setting("SCRATCH")), "from"), to = from.resolveSibling("to");
         for (String name : List.of("a", "b/c +ü", "b/d/e")) {
             Files.createDirectories(from.resolve(name).getParent());
             Files.writeString(from.resolve(name), name);

@@ -1,5 +1,5 @@
 import static suite.Suite.equal;
-import static suite.Suite.told;
+import static suite.Suite.setting;
 
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -28,8 +28,8 @@ final class Jobs {
         settings.set("mapreduce.framework.name", "local");
         settings.set("mapreduce.outputcommitter.factory.scheme.s3a", "org.apache.hadoop.fs.s3a.commit.S3ACommitterFactory");
         settings.set("fs.s3a.committer.name", committer);
-        settings.set("fs.s3a.committer.staging.tmp.path", told("SCRATCH") + "/staging");
-        settings.set("hadoop.tmp.dir", told("SCRATCH") + "/hadoop");
+        settings.set("fs.s3a.committer.staging.tmp.path", setting("SCRATCH") + "/staging");
+        settings.set("hadoop.tmp.dir", setting("SCRATCH") + "/hadoop");
         Job job = Job.getInstance(settings, "counts");
         job.setMapperClass(TokenCounterMapper.class);
         job.setReducerClass(IntSumReducer.class);

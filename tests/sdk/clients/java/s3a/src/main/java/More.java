@@ -1,6 +1,6 @@
 import static suite.Suite.content;
 import static suite.Suite.equal;
-import static suite.Suite.told;
+import static suite.Suite.setting;
 
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
@@ -166,7 +166,7 @@ final class More {
     }
 
     static void localFiles() throws Exception {
-        java.nio.file.Path folder = java.nio.file.Files.createTempDirectory(java.nio.file.Path.of(told("SCRATCH")), "local");
+        java.nio.file.Path folder = java.nio.file.Files.createTempDirectory(java.nio.file.Path.of(setting("SCRATCH")), "local");
         java.nio.file.Files.createDirectories(folder.resolve("a/b"));
         java.nio.file.Files.write(folder.resolve("a/b/c"), content(7 << 20));
         java.nio.file.Files.writeString(folder.resolve("a/d"), "d");

@@ -1,5 +1,5 @@
 import static suite.Suite.equal;
-import static suite.Suite.told;
+import static suite.Suite.setting;
 
 import java.io.IOException;
 import java.net.URI;
@@ -15,24 +15,24 @@ import org.apache.hadoop.fs.RemoteIterator;
 
 /** The file system over the bucket, and what all groups need. */
 final class Yard {
-    static final String ROOT = "s3a://" + told("BUCKET");
+    static final String ROOT = "s3a://" + setting("BUCKET");
     static final FileSystem FILES = files(settings());
 
     private Yard() {}
 
     static Configuration settings() {
         Configuration made = new Configuration();
-        made.set("fs.s3a.endpoint", told("ENDPOINT"));
+        made.set("fs.s3a.endpoint", setting("ENDPOINT"));
         made.set("fs.s3a.endpoint.region", "us-east-1");
         made.set("fs.s3a.path.style.access", "true");
         made.set("fs.s3a.connection.ssl.enabled", "false");
-        made.set("fs.s3a.access.key", told("KEY_ID"));
-        made.set("fs.s3a.secret.key", told("SECRET"));
+        made.set("fs.s3a.access.key", setting("KEY_ID"));
+        made.set("fs.s3a.secret.key", setting("SECRET"));
         made.set("fs.s3a.aws.credentials.provider", "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider");
         made.set("fs.s3a.multipart.size", "5M");
         made.set("fs.s3a.multipart.threshold", "5M");
         made.set("fs.s3a.fast.upload.buffer", "bytebuffer");
-        made.set("fs.s3a.buffer.dir", told("SCRATCH") + "/s3a");
+        made.set("fs.s3a.buffer.dir", setting("SCRATCH") + "/s3a");
         made.set("fs.s3a.etag.checksum.enabled", "true");
         made.set("fs.s3a.committer.magic.enabled", "true");
         made.set("fs.s3a.paging.maximum", "10");

@@ -1,7 +1,7 @@
 import static org.apache.spark.sql.functions.col;
 import static org.apache.spark.sql.functions.sum;
 import static suite.Suite.equal;
-import static suite.Suite.told;
+import static suite.Suite.setting;
 
 import java.util.List;
 import java.util.stream.Stream;
@@ -12,7 +12,7 @@ import org.apache.spark.sql.SparkSession;
 
 /** Tables that are written and read. */
 final class Tables {
-    private static final String ROOT = "s3a://" + told("BUCKET") + "/";
+    private static final String ROOT = "s3a://" + setting("BUCKET") + "/";
     private static final int ROWS = 10_000;
     private static final SparkSession SPARK = session();
 
@@ -22,13 +22,13 @@ final class Tables {
     private static SparkSession session() {
         return SparkSession.builder().master("local[2]").config("spark.ui.enabled", false)
                 .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
-                .config("spark.local.dir", told("SCRATCH")).config("spark.sql.warehouse.dir", told("SCRATCH") + "/warehouse")
+                .config("spark.local.dir", setting("SCRATCH")).config("spark.sql.warehouse.dir", setting("SCRATCH") + "/warehouse")
                 .config("spark.sql.parquet.compression.codec", "zstd").config("spark.sql.shuffle.partitions", 2)
 .config("spark.sql.sources.partitionOverwriteMode", "dynamic")
-                .config("spark.hadoop.fs.s3a.endpoint", told("ENDPOINT"))
+                .config("spark.hadoop.fs.s3a.endpoint", setting("ENDPOINT"))
                 .config("spark.hadoop.fs.s3a.endpoint.region", "us-east-1")
                 .config("spark.hadoop.fs.s3a.path.style.access", true)
-                .config("spark.hadoop.fs.s3a.access.key", told("KEY_ID")).config("spark.hadoop.fs.s3a.secret.key", told("SECRET"))
+                .config("spark.hadoop.fs.s3a.access.key", setting("KEY_ID")).config("spark.hadoop.fs.s3a.secret.key", setting("SECRET"))
                 .config("spark.hadoop.fs.s3a.aws.credentials.provider", "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider")
                 .getOrCreate();
     }

@@ -14,8 +14,8 @@ public final class Suite {
 
     private Suite() {}
 
-    /** What the script tells. */
-    public static String told(String name) {
+    /** A setting that the script passes in the environment. */
+    public static String setting(String name) {
         return Objects.requireNonNull(System.getenv(name), name);
     }
 
