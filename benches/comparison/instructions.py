@@ -22,7 +22,9 @@ SERVE_ARGS = ["--split-requests", "0"]
 # Under callgrind a request takes milliseconds: fewer operations of each workload.
 OPS = {"list": 20, "put1m": 24, "block8m": 1, "part8m": 1, "get1m": 60, "get16m": 6, "idle": 1}
 DEFAULT_OPS = 1_000
-WORKLOADS = ["idle", *[row.workload for row in ROWS]]
+# A list after the writes would count the same as the first: under callgrind no range is striped.
+COUNTED = [row for row in ROWS if not row.again]
+WORKLOADS = ["idle", *[row.workload for row in COUNTED]]
 
 
 class Callgrind:
@@ -179,7 +181,7 @@ def render(results):
         line(["workload", "before", "now", "ratio", "met", "calls before", "calls now", "ratio"]),
         line(["---"] + ["---:"] * 3 + ["---"] + ["---:"] * 3),
     ]
-    titles = [("idle", "nothing to do", "second"), *[(row.workload, row.title, row.unit) for row in ROWS]]
+    titles = [("idle", "nothing to do", "second"), *[(row.workload, row.title, row.unit) for row in COUNTED]]
     for workload, title, unit in titles:
         cells = [f"{title} (per {unit})"]
         for what in ("instructions", "calls"):

@@ -8,7 +8,7 @@ import shutil
 import time
 from pathlib import Path
 
-from comparison import measure, report
+from comparison import measure, memory, report
 from comparison.driver import Driver
 from comparison.servers import ALL, ROOT, Blockyard, BlockyardS3, say, target_dir
 
@@ -30,6 +30,7 @@ def main():
         "servers": {},
     }
     driver = Driver(divide)
+    memory.warm()
     failed = False
     of_s3 = None
     for kind in ALL:

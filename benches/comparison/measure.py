@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import time
 
-from comparison.budgets import ROWS
+from comparison.budgets import ROWS, WRITES
 from comparison.driver import finish
 from comparison.servers import say
 
@@ -21,17 +21,22 @@ def speed(server, driver, work):
     data = fresh(work)
     server.start(data)
     time.sleep(2)
-    workloads = ["idle", *[row.workload for row in ROWS], "burst16m"]
+    pid = ["--pid", str(server.process.pid)]
     try:
-        return driver.run(server, workloads, ["--pid", str(server.process.pid)])
+        return {name: driver.run(server, [workload], pid)[workload] for name, workload in steps()}
     finally:
         server.stop()
 
 
+def steps():
+    """The name in the results and the workload of each step."""
+    return [("idle", "idle"), *[(row.name, row.workload) for row in ROWS], ("burst16m", "burst16m")]
+
+
 def both_protocols(blob, s3, driver, work):
     """The same of this server through Blob and through S3: one process, and each workload through one protocol right after the
-    other, for the machine's speed changes within minutes. Each is run twice; the run that took less CPU counts, because other work
-    on the machine only adds."""
+    other, for the machine's speed changes within minutes. Each is run three times; the run that took least CPU counts, because
+    other work on the machine only adds."""
     say(f"{blob.name} and {s3.name}: speed")
     data = fresh(work)
     blob.start(data)
@@ -41,13 +46,14 @@ def both_protocols(blob, s3, driver, work):
     sides = {blob: pid, s3: [*pid, "--container", "bench-s3"]}
     found = {side: {} for side in sides}
     try:
-        for workload in ["idle", *[row.workload for row in ROWS], "burst16m"]:
-            for side in (blob, s3, s3, blob):
-                one = driver.run(side, [workload], sides[side])[workload]
-                before = found[side].get(workload)
+        for name, workload in steps():
+            for number, side in enumerate((blob, s3, s3, blob, blob, s3)):
+                prefix = ["--prefix", f"{name}-{number}"] if workload in WRITES else []
+                one = driver.run(side, [workload], [*sides[side], *prefix])[workload]
+                before = found[side].get(name)
                 # A run with errors is kept: it must not vanish behind a good one.
                 if before is None or not before["errors"] and (one["errors"] or cpu(one) < cpu(before)):
-                    found[side][workload] = one
+                    found[side][name] = one
     finally:
         blob.stop()
     return found[blob], found[s3]

@@ -56,11 +56,11 @@ def cpu_table(servers):
     yield line(["workload", *[f"{name} us" for name in names], "budget us", "of budget", "best peer / ours", "met"])
     yield line(["---"] + ["---:"] * (len(names) + 3) + ["---"])
     for row in ROWS:
-        ours = cpu(servers, "blockyard", row.workload)
-        best = min((c for c in (cpu(servers, peer, row.workload) for peer in peers) if c), default=None)
+        ours = cpu(servers, "blockyard", row.name)
+        best = min((c for c in (cpu(servers, peer, row.name) for peer in peers) if c), default=None)
         yield line([
             f"{row.title} (per {row.unit})",
-            *[figure(cpu(servers, name, row.workload)) for name in names],
+            *[figure(cpu(servers, name, row.name)) for name in names],
             figure(row.budget_us),
             f"{ours / row.budget_us:.2f}" if ours else "-",
             f"{best / ours:.1f} x" if best and ours else "-",
@@ -80,12 +80,12 @@ def s3_table(servers, md5, sha256):
                 "user time, S3 / Blob"])
     yield line(["---"] + ["---:"] * 7 + ["---", "---:"])
     for row in ROWS:
-        ours, blob, peer = (cpu(servers, name, row.workload) for name in (OVER_S3, "blockyard", "seaweedfs"))
-        most, least = S3_OF_BLOB.get(row.workload), S3_BELOW_PEER.get(row.workload)
-        if row.workload in S3_OF_BLOB_AND_MD5 and md5 and blob:
-            blob, most = blob + md5, S3_OF_BLOB_AND_MD5[row.workload]
-        if row.workload in S3_OF_BLOB_PLUS_SHA256 and sha256 and blob:
-            share, mib = S3_OF_BLOB_PLUS_SHA256[row.workload]
+        ours, blob, peer = (cpu(servers, name, row.name) for name in (OVER_S3, "blockyard", "seaweedfs"))
+        most, least = S3_OF_BLOB.get(row.name), S3_BELOW_PEER.get(row.name)
+        if row.name in S3_OF_BLOB_AND_MD5 and md5 and blob:
+            blob, most = blob + md5, S3_OF_BLOB_AND_MD5[row.name]
+        if row.name in S3_OF_BLOB_PLUS_SHA256 and sha256 and blob:
+            share, mib = S3_OF_BLOB_PLUS_SHA256[row.name]
             most = share + sha256 * mib / blob
         of_blob = ours / blob if ours and blob else None
         below = peer / ours if ours and peer else None
@@ -100,11 +100,11 @@ def s3_table(servers, md5, sha256):
 
 def user_ratio(servers, row, md5):
     """S3 beside Blob without the kernel's time, which for writes is the disk's and varies most."""
-    ours, blob = (deep(servers.get(name), "speed", row.workload, "server") for name in (OVER_S3, "blockyard"))
+    ours, blob = (deep(servers.get(name), "speed", row.name, "server") for name in (OVER_S3, "blockyard"))
     if not ours or not blob:
         return None
     user = [side["cpu_us_per_unit"] - side["system_us_per_unit"] for side in (ours, blob)]
-    more = md5 if md5 and row.workload in S3_OF_BLOB_AND_MD5 else 0
+    more = md5 if md5 and row.name in S3_OF_BLOB_AND_MD5 else 0
     return user[0] / (user[1] + more) if user[1] + more else None
 
 
@@ -147,7 +147,7 @@ def latency_table(servers):
     yield line(["---", "---"] + ["---:"] * 6)
     for row in ROWS:
         for name, server in servers.items():
-            one = deep(server, "speed", row.workload)
+            one = deep(server, "speed", row.name)
             if one is None:
                 continue
             written = deep(one, "server", "written_per_op")

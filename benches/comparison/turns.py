@@ -7,8 +7,8 @@ import statistics
 import time
 from pathlib import Path
 
-from comparison import measure
-from comparison.budgets import ROWS
+from comparison import measure, memory
+from comparison.budgets import ROWS, WRITES
 from comparison.driver import Driver
 from comparison.report import figure, line
 from comparison.run import about, options, write
@@ -36,6 +36,7 @@ def main():
         **about(), "divide": args.divide, "load": f"{os.getloadavg()[0]:.1f}", "about": args.about,
         "serve_args": args.serve_arg, "rounds": {side: [] for side in SIDES},
     }
+    memory.warm()
     page = ""
     try:
         if args.interleave:
@@ -64,11 +65,12 @@ def interleave(servers, driver, work, rounds, count):
             (work / side).mkdir(parents=True, exist_ok=True)
             server.start(measure.fresh(work / side))
         time.sleep(2)
-        for workload in ["idle", *[row.workload for row in ROWS], "burst16m"]:
+        for name, workload in measure.steps():
             for number in range(count):
                 for side in SIDES if number % 2 == 0 else reversed(SIDES):
                     extra = ["--pid", str(servers[side].process.pid)]
-                    rounds[side][number].update(driver.run(servers[side], [workload], extra))
+                    extra += ["--prefix", f"{name}-{number}"] if workload in WRITES else []
+                    rounds[side][number][name] = driver.run(servers[side], [workload], extra)[workload]
     finally:
         for server in servers.values():
             server.stop()
@@ -110,12 +112,12 @@ def render(results):
         line(["---"] + ["---:"] * 5 + ["---", "---:"]),
     ]
     for row in ROWS:
-        old, new = (cpu(rounds[side], row.workload) for side in SIDES)
+        old, new = (cpu(rounds[side], row.name) for side in SIDES)
         if not old or not new:
             continue
         ratio = statistics.median(new) / statistics.median(old)
         each = [ours / theirs for theirs, ours in zip(old, new)]
-        errors = sum(failed(rounds[side], row.workload) for side in SIDES)
+        errors = sum(failed(rounds[side], row.name) for side in SIDES)
         parts.append(line([
             f"{row.title} (per {row.unit})", figure(statistics.median(old)), figure(statistics.median(new)), f"{ratio:.3f}",
             f"({min(each):.2f} to {max(each):.2f})", str(errors), "yes" if ratio <= BAR else "NO", f"{min(new) / min(old):.3f}",

@@ -86,8 +86,11 @@ pub(super) async fn list(
             continue;
         } else {
             let has_versions = family == Family::Main && is_down;
-            let passed =
-                if has_versions { keys::just_after(key.as_bytes()) } else { keys::after(&key) };
+            let passed = if has_versions {
+                keys::just_after(key.as_bytes())
+            } else {
+                window.after_blob(&key)
+            };
             window.pass(passed).map_err(|violation| view.violated(violation))?;
             entries.push(if family == Family::Main {
                 let row = rows.take(family).await?;
@@ -326,9 +329,8 @@ impl<'a> MergedFamilies<'a> {
         loop {
             // Only the cursor with the lowest position reads on, so that each family skips removed
             // rows once.
-            let place = |cursor: &Cursor<'_>| cursor.bound().map(blob_of);
             let behind = self.cursors.iter_mut().filter(|(_, cursor)| cursor.bound().is_some());
-            let behind = behind.min_by_key(|(_, cursor)| place(cursor));
+            let behind = behind.min_by(|(_, a), (_, b)| blob_at(a).cmp(&blob_at(b)));
             let Some((family, cursor)) = behind else { return Ok(None) };
             if let Some(row) = cursor.known() {
                 let key = keys::routing_key(*family, &row.key)?;
@@ -428,6 +430,11 @@ impl<'a> MergedFamilies<'a> {
 /// a blob.
 fn blob_of(position: &Bytes) -> Bytes {
     RoutingKey::of_row(position).map_or(position.clone(), |blob| blob.as_bytes().clone())
+}
+
+/// The start of the blob at which a cursor is.
+fn blob_at<'c>(cursor: &'c Cursor<'_>) -> Option<&'c [u8]> {
+    cursor.bound().map(|at| RoutingKey::prefix_of_row(at).unwrap_or(at))
 }
 
 /// The blob at this position, if the only row of it that a listing needs is before the position. Of

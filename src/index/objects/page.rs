@@ -1,6 +1,7 @@
 //! The window of a listing that one partition can answer.
 
 use bytes::Bytes;
+use bytes::BytesMut;
 
 use crate::index::invariant::{Invariant, Violation};
 use crate::types::KeyRange;
@@ -16,7 +17,12 @@ pub(super) struct Window {
     names_end: Option<Bytes>,
     /// The end of the partition.
     partition_end: Option<Bytes>,
+    /// Room for the next positions. Those of a page share a few allocations.
+    room: BytesMut,
 }
+
+/// The size of such an allocation.
+const ROOM_BYTES: usize = 8 << 10;
 
 impl Window {
     /// All names that start with the bytes of `prefix`, from position `from` on, as far as the
@@ -28,7 +34,8 @@ impl Window {
             (Some(a), Some(b)) => Some(a.min(b).clone()),
             (a, b) => a.clone().or_else(|| b.clone()),
         };
-        Self { position: from.max(prefix.clone()), to, names_end, partition_end }
+        let (position, room) = (from.max(prefix.clone()), BytesMut::new());
+        Self { position, to, names_end, partition_end, room }
     }
 
     /// The same names, as far as they lie before `end`.
@@ -39,6 +46,20 @@ impl Window {
             (self.to, self.names_end) = (earlier(self.to), earlier(self.names_end));
         }
         self
+    }
+
+    /// The first position after all rows of a blob.
+    pub(super) fn after_blob(&mut self, blob: &RoutingKey) -> Bytes {
+        let key = blob.as_bytes();
+        if self.room.capacity() < key.len() {
+            self.room = BytesMut::with_capacity(ROOM_BYTES.max(key.len()));
+        }
+        self.room.extend_from_slice(key);
+        if let Some(last) = self.room.last_mut() {
+            // A routing key ends with a byte that is not the highest.
+            *last = last.saturating_add(1);
+        }
+        self.room.split().freeze()
     }
 
     /// Moves past an entry, the last row of which lies just before `position`.

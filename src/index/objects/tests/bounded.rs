@@ -54,7 +54,8 @@ impl Worn {
         let reply = answer.now_or_never().expect("rows in memory never wait").unwrap();
         // One step more for each family there is, at most.
         let mut most = pace.1 + pace.0 * (Family::ALL.len() + 1);
-        let has_versions = matches!(read, Read::Blobs(list) if list.history.has_versions());
+        let has_versions = matches!(read, Read::Blobs(list)
+            if list.history.has_versions() || list.versions_only);
         if has_versions || matches!(read, Read::References(_)) {
             // A blob that was begun is looked at to its end, and the removed rows of one that is
             // gone before it. The newest version of a blob is looked for where a page begins and
