@@ -1,6 +1,6 @@
 //! MD5 of bodies that arrive at the same time, in batches (ADR 0042).
 //!
-//! A body queues its pieces here and goes on: its MD5 lags behind by up to 256 KiB. A body that
+//! A body queues its pieces here and goes on: its MD5 lags behind by up to 1 MiB. A body that
 //! lags further behind catches up, and hashes a piece of each of the others in the same batch. So
 //! batches are full when many bodies arrive at the same time. A body waits only while another
 //! thread has its stream.
@@ -29,9 +29,9 @@ use crate::types::Md5Hasher;
 use crate::types::Md5Stream;
 
 /// A body that lags behind by more than this catches up, bytes.
-const LAG_BYTES_MAX: usize = 256 << 10;
+const LAG_BYTES_MAX: usize = 1 << 20;
 /// The number of bodies from which a batch is worthwhile.
-const COMPANY: usize = 8;
+const COMPANY: usize = 16;
 /// How often a body lets others receive what they could add to its batch.
 const TURNS_GIVEN: u32 = 4;
 /// The most bytes that all bodies together may have queued.

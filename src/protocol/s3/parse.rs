@@ -83,7 +83,17 @@ fn level(head: &Parts, address: &Address) -> Level {
 /// As [`route`]; `InvalidQueryParameterValue` when the query cannot be decoded.
 pub fn operation(head: &Parts, address: &Address) -> Result<S3Operation, Refusal> {
     let query = Query::parse_exact(head.uri.query())?;
-    route(&head.method, level(head, address), has(&request::headers(head), &query))
+    routed(head, address, &request::headers(head), &query)
+}
+
+fn routed(
+    head: &Parts,
+    address: &Address,
+    headers: &HeaderMap,
+    query: &Query,
+) -> Result<S3Operation, Refusal> {
+    let has_query = head.uri.query().is_some_and(|query| !query.is_empty());
+    route(&head.method, level(head, address), has_query, has(headers, query))
 }
 
 /// Whether a request has a parameter, or a header of S3.
@@ -102,7 +112,7 @@ fn has(headers: &HeaderMap, query: &Query) -> impl Fn(&str) -> bool {
 pub fn parse(head: &Parts, address: &Address) -> Result<Parsed, Refusal> {
     let query = Query::parse_exact(head.uri.query())?;
     let headers = request::headers(head);
-    let operation = route(&head.method, level(head, address), has(&headers, &query))?;
+    let operation = routed(head, address, &headers, &query)?;
     let form = form::of(head);
     let request = Request { query: &query, headers: &headers, address, form };
     let found = served().find(|(served, _)| *served == operation);

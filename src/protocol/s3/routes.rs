@@ -159,7 +159,8 @@ routes! {
 }
 
 /// Finds the operation of a request. `has` says whether the query has a parameter of that name, or
-/// the head a header that begins with `x-amz-`.
+/// the head a header that begins with `x-amz-`. Without a query (`has_query`) no parameter is
+/// searched for.
 ///
 /// A parameter that chooses another operation than the found one is refused: a `DELETE` of an
 /// object's `?acl` must not delete the object.
@@ -170,11 +171,12 @@ routes! {
 pub fn route(
     method: &Method,
     level: Level,
+    has_query: bool,
     has: impl Fn(&str) -> bool,
 ) -> Result<S3Operation, Refusal> {
     let fits = |row: &Row| {
         let (name, of, parameters, _) = row;
-        *name == method.as_str() && *of == level && parameters.iter().all(|name| has(name))
+        *of == level && *name == method.as_str() && parameters.iter().all(|name| has(name))
     };
     let found = ROUTES.iter().find(|(row, _)| fits(row));
     let ((_, _, parameters, _), operation) = found.ok_or(Reason::UnsupportedHttpVerb)?;
@@ -187,7 +189,7 @@ pub fn route(
     let is_meant = |name: &str| {
         parameters.contains(&name) || name == "id" || (reads_a_part && name == "partNumber")
     };
-    if selectors().any(|name| has(name) && !is_meant(name)) {
+    if has_query && selectors().any(|name| has(name) && !is_meant(name)) {
         return Err(Reason::UnsupportedHttpVerb.into());
     }
     Ok(*operation)
@@ -234,7 +236,9 @@ mod tests {
 
     fn of(method: &str, level: Level, query: &[&str]) -> Option<&'static str> {
         let method = method.parse().unwrap();
-        route(&method, level, |name| query.contains(&name)).ok().map(S3Operation::name)
+        route(&method, level, !query.is_empty(), |name| query.contains(&name))
+            .ok()
+            .map(S3Operation::name)
     }
 
     #[test]
