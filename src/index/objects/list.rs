@@ -86,11 +86,7 @@ pub(super) async fn list(
             continue;
         } else {
             let has_versions = family == Family::Main && is_down;
-            let passed = if has_versions {
-                keys::just_after(key.as_bytes())
-            } else {
-                window.after_blob(&key)
-            };
+            let passed = behind(&mut window, &key, has_versions);
             window.pass(passed).map_err(|violation| view.violated(violation))?;
             entries.push(if family == Family::Main {
                 let row = rows.take(family).await?;
@@ -111,6 +107,11 @@ pub(super) async fn list(
     };
     let next = paused.or_else(|| window.end());
     Ok(ListPage { entries, after, weight, next, seen: view.seen() })
+}
+
+/// The position behind the row of a blob: before its versions, if the list has them next.
+fn behind(window: &mut Window, blob: &RoutingKey, has_versions: bool) -> Bytes {
+    if has_versions { keys::just_after(blob.as_bytes()) } else { window.after_blob(blob) }
 }
 
 /// The start of the page after a listing that paused at `at`.
