@@ -70,7 +70,8 @@ def interleave(servers, driver, work, rounds, count):
                 for side in SIDES if number % 2 == 0 else reversed(SIDES):
                     extra = ["--pid", str(servers[side].process.pid)]
                     extra += ["--prefix", f"{name}-{number}"] if workload in WRITES else []
-                    rounds[side][number][name] = driver.run(servers[side], [workload], extra)[workload]
+                    one = driver.run(servers[side], [workload], extra).get(workload)
+                    rounds[side][number].update({name: one} if one else {})
     finally:
         for server in servers.values():
             server.stop()

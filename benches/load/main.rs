@@ -179,8 +179,14 @@ fn chosen(args: &Args) -> Result<Vec<Workload>, String> {
         workload.concurrency = args.concurrency.unwrap_or(workload.concurrency).max(1);
         let smallest = workload.ops.min(workload.concurrency as u64);
         workload.ops = args.ops.unwrap_or((workload.ops / args.divide.max(1)).max(smallest));
-        if let (Some(prefix), Kind::Put(set) | Kind::Get(set) | Kind::Audit(set)) =
-            (&args.prefix, &mut workload.kind)
+        if let (
+            Some(prefix),
+            Kind::Put(set)
+            | Kind::PutSigned(set)
+            | Kind::Blocks(set, _)
+            | Kind::Get(set)
+            | Kind::Audit(set),
+        ) = (&args.prefix, &mut workload.kind)
         {
             // Leaked: names are needed as long as the program runs.
             set.name = prefix.clone().leak();

@@ -11,7 +11,7 @@
 //! 4. A host takes only what it asked for under its present epoch.
 //! 5. A member that has a fence accepts nothing for lower epochs, not even an append that it has
 //!    already. It keeps the fence for ever, and answers it when no lease that it gave can hold:
-//!    1.1 s after its last answer.
+//!    1.2 s after its last answer.
 //! 6. It need not wait for a lease whose holder has said, naming the epoch, that it stopped for
 //!    good, or is dead. Of what it answered before its own start it knows nothing: so it waits, and
 //!    nothing that it is told ends that.
@@ -28,7 +28,7 @@
 //! write. Two hosts, members of logs, a coordinator. Messages take any time, are lost, and overtake
 //! each other. Processes stand still while time passes. A lease is 2 ticks of the host's clock, the
 //! wait 3 of the member's, and a host's clock may lose a tick. Ticks stand for the order of 1 s,
-//! 1.1 s and 5 %, not for their sizes. Only times of one clock are compared.
+//! 1.2 s and 5 %, not for their sizes. Only times of one clock are compared.
 //! Members start anew, logs roll, owners change, hosts stop and come back.
 //!
 //! Checked in every state: what is answered shows every write that was acknowledged, or shown by

@@ -9,7 +9,7 @@ pub(super) const LOGS: u8 = 4;
 
 /// A lease holds for so many ticks of the host's clock from the sending of the question (1 s).
 pub(super) const LEASE: u8 = 2;
-/// A member waits so many ticks of its clock before it answers a fence (1.1 s).
+/// A member waits so many ticks of its clock before it answers a fence (1.2 s).
 pub(super) const WAIT: u8 = 3;
 /// Stands for the epochs of all answers that a member gave before its own start.
 pub(super) const ANY: u8 = u8::MAX;
