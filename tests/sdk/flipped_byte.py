@@ -123,12 +123,12 @@ def affected_as_reported(text, report, verdicts, blobs):
     verdicts.equal("blobs that check finds", report["index"]["blobs"], blobs)
     verdicts.equal("affected blobs", affected["blobs"], 2)
     verdicts.equal("partitions whose rows cannot be read", len(affected["unread"]), 0)
-    affected = {}
+    counts = {}
     for extent in affected["extents"]:
         verdicts.equal("blobs of one damaged extent", sum(of["blobs"] for of in extent["containers"]), extent["blobs"])
         for of in extent["containers"]:
-            affected[of["container"]] = affected.get(of["container"], 0) + of["blobs"]
-    verdicts.check("affected containers", affected == {whole: 2}, {whole: 2}, affected)
+            counts[of["container"]] = counts.get(of["container"], 0) + of["blobs"]
+    verdicts.check("affected containers", counts == {whole: 2}, {whole: 2}, counts)
     lines = [line for line in text.splitlines() if "blobs are affected: " in line]
     verdicts.check("lines that name the container", len(lines) == len(affected["extents"]) > 0
                    and all(line.endswith(f" in {whole}") for line in lines), f"... in {whole}", lines)
