@@ -141,7 +141,7 @@ fn all_at_once_at_random() {
 }
 
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes minutes: tests/run models"]
 fn all_at_once_at_random_for_long() {
     for seed in 0..100 {
         assert_eq!(walk(ALL, seed), None);

@@ -117,7 +117,7 @@ fn much_fails_at_once() {
 }
 
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes minutes: tests/run models"]
 fn all_fails_at_once() {
     let left = Left { frees: 1, ..much().left };
     walk("all", Bounds { left, ..much() }, &ALWAYS, &[REPLACED, GONE]);

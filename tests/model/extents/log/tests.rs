@@ -61,7 +61,7 @@ fn writes_go_on_while_a_roll_is_unknown() {
 }
 
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes minutes: tests/run models"]
 fn a_roll_and_two_takeovers() {
     let left = Left { claims: 2, silences: 0, deaths: 1, ..takeover().left };
     let rolling = WhileRolling::Both;
