@@ -34,6 +34,8 @@ const LAG_BYTES_MAX: usize = 1 << 20;
 const COMPANY: usize = 16;
 /// How often a body lets others receive what they could add to its batch.
 const TURNS_GIVEN: u32 = 4;
+/// A body that hashes more batches than this in a row lets other tasks run in between.
+const BATCHES_IN_A_ROW: u32 = 4;
 /// The most bytes that all bodies together may have queued.
 const BACKLOG_BYTES_MAX: usize = 16 << 20;
 
@@ -155,12 +157,19 @@ impl Batched<'_> {
     /// Hashes, together with pieces of other bodies, until the MD5 lags behind by at most `lag`
     /// bytes.
     async fn catch_up(&self, lag: usize) -> Result<(), Refusal> {
+        let mut batches = 0;
         loop {
             let step = self.queue.lock().step(self.id, lag);
             match step {
                 Step::Done => return Ok(()),
                 Step::Broken => return Err(Reason::InternalError.into()),
-                Step::Hash(lanes) => Hashing { queue: self.queue, lanes }.run(self.batch),
+                Step::Hash(lanes) => {
+                    Hashing { queue: self.queue, lanes }.run(self.batch);
+                    batches += 1;
+                    if batches % BATCHES_IN_A_ROW == 0 {
+                        tokio::task::yield_now().await;
+                    }
+                }
                 // The next step finds out whether it came back or is lost.
                 Step::Wait(returned) => drop(returned.await),
             }
