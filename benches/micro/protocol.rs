@@ -69,7 +69,7 @@ fn admit(head: &Parts, keys: &AccountKeys) -> Operation {
         secondary: address.secondary,
     };
     auth::authenticate(&request, keys, now()).expect("a right signature");
-    azure::parse(head, &address, &context).expect("an operation").into_parts().0
+    *azure::parse(head, &address, &context).expect("an operation").into_parts().0
 }
 
 /// Address, signature and parse of a small Put Blob.

@@ -68,7 +68,7 @@ static FULL_BEFORE_DATE: [HeaderName; 5] =
 static FULL_AFTER_DATE: [HeaderName; 5] =
     [IF_MODIFIED_SINCE, IF_MATCH, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, RANGE];
 const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
-const MS_DATE: HeaderName = HeaderName::from_static("x-ms-date");
+pub(super) const MS_DATE: HeaderName = HeaderName::from_static("x-ms-date");
 
 /// The string-to-sign of one variant.
 pub(super) fn string_to_sign(
@@ -89,8 +89,8 @@ pub(super) fn string_to_sign(
             }
         }
         Scheme::Lite => {
-            line(&mut out, value(request.headers, "content-md5"));
-            line(&mut out, value(request.headers, "content-type"));
+            line(&mut out, value(request.headers, CONTENT_MD5));
+            line(&mut out, value(request.headers, CONTENT_TYPE));
             line(&mut out, date(request.headers));
         }
     }
@@ -129,15 +129,15 @@ fn date(headers: &HeaderMap) -> &[u8] {
 
 /// `name:value` of each `x-ms-*` header; values of a repeated name are joined by commas.
 fn service_headers(out: &mut Vec<u8>, headers: &HeaderMap, reading: Reading) {
-    let mut names: Vec<&str> =
-        headers.keys().map(HeaderName::as_str).filter(|n| n.starts_with("x-ms-")).collect();
+    let mut names: Vec<&HeaderName> =
+        headers.keys().filter(|name| name.as_str().starts_with("x-ms-")).collect();
     if reading.culture_order {
-        names.sort_unstable_by(|a, b| culture_order(a, b));
+        names.sort_unstable_by(|a, b| culture_order(a.as_str(), b.as_str()));
     } else {
-        names.sort_unstable();
+        names.sort_unstable_by_key(|name| name.as_str());
     }
     for name in names {
-        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(name.as_str().as_bytes());
         out.push(b':');
         for (i, value) in headers.get_all(name).iter().enumerate() {
             if i > 0 {

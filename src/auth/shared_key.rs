@@ -5,7 +5,10 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use http::header::DATE;
 
+use crate::auth::canonical::MS_DATE;
 use crate::auth::canonical::Reading;
 use crate::auth::canonical::Scheme;
 use crate::auth::canonical::SignedRequest;
@@ -93,7 +96,7 @@ fn signature_detail(text: &[u8]) -> String {
 }
 
 fn read_claim<'a>(request: &SignedRequest<'a>) -> Result<Claim<'a>, Error> {
-    let mut values = request.headers.get_all("authorization").iter();
+    let mut values = request.headers.get_all(AUTHORIZATION).iter();
     let value = values.next().ok_or(Error::Missing)?;
     if values.next().is_some() {
         return Err(malformed("Authorization is given twice"));
@@ -120,8 +123,8 @@ fn malformed(detail: &str) -> Error {
 
 fn check_date(headers: &HeaderMap, now: Timestamp) -> Result<(), Error> {
     let value = headers
-        .get("x-ms-date")
-        .or_else(|| headers.get("date"))
+        .get(MS_DATE)
+        .or_else(|| headers.get(DATE))
         .ok_or_else(|| malformed("a signed request has x-ms-date or Date"))?;
     let date = value
         .to_str()

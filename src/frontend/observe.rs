@@ -59,7 +59,7 @@ pub(super) struct RequestContext {
     /// The sender, while the audit log is on.
     pub(super) principal: Principal,
     /// The actual address, if it differs from that of the URL.
-    pub(super) meant: Option<Address>,
+    pub(super) meant: Option<Box<Address>>,
     /// Its lines of the audit log.
     pub(super) draft: Option<Box<Draft>>,
     /// Its place among the requests, until its answer is sent.
@@ -119,7 +119,7 @@ impl RequestContext {
             fault: self.fault.map(|fault| fault.kind),
             answer,
             user: self.user.as_deref(),
-            meant: self.meant.as_ref(),
+            meant: self.meant.as_deref(),
         }
     }
 
@@ -276,7 +276,7 @@ pub(super) fn facts(
 ) -> Facts {
     let Arrival { dialect, head, peer } = arrival;
     let spelled = arrival.address();
-    let address = context.meant.as_ref().or(spelled.as_ref());
+    let address = context.meant.as_deref().or(spelled.as_ref());
     let container = address.and_then(|address| address.container.as_ref());
     let code = answer.and_then(|answer| dialect.error_code(answer.headers()));
     Facts {

@@ -325,14 +325,14 @@ impl Foreign for Plain {
     fn parse(&self, head: &Parts, address: &Address) -> Result<Parsed, Refusal> {
         let container = address.container.clone().ok_or(Reason::InvalidUri)?;
         let Some(blob) = address.blob.clone() else {
-            return of_container(head, container).map(Parsed::Ready);
+            return of_container(head, container).map(Parsed::ready);
         };
         let operation = of_blob(head, BlobPath { container, blob, revision: Revision::Current })?;
         if let Operation::Content(ContentOperation::PutBlockList { .. }) = operation {
             let body = DocumentBody { upload: upload(head)?, decode: joined };
-            return Ok(Parsed::NeedsBody { operation, body });
+            return Ok(Parsed::NeedsBody { operation: Box::new(operation), body });
         }
-        Ok(Parsed::Ready(operation))
+        Ok(Parsed::ready(operation))
     }
 
     fn render(&self, reply: &Reply, echo: &ForeignEcho) -> Response<Bytes> {

@@ -53,7 +53,7 @@ pub(crate) struct AdmissionNotes<'a, 'd> {
     /// The sender, for the audit log.
     pub(crate) principal: &'a mut audit_log::Principal,
     /// The actual address, if it differs from that of the URL.
-    pub(crate) meant: &'a mut Option<Address>,
+    pub(crate) meant: &'a mut Option<Box<Address>>,
 }
 
 /// A request whose address is known.

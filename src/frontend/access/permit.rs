@@ -55,9 +55,7 @@ pub(crate) fn permit(
     Identified { account, caller, address }: Identified<'_>,
     parsed: Parsed,
 ) -> Result<Admitted, Refusal> {
-    let (operation, document) = parsed.into_parts();
-    // Boxed: it takes half a KiB and is passed through many functions.
-    let mut operation = Box::new(operation);
+    let (mut operation, document) = parsed.into_parts();
     let refused = |error: auth::Error| errors::from_auth(&error);
     let authenticated = !matches!(caller, Caller::Anyone);
     if let Some(source) = operation.named_source() {

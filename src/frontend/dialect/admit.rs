@@ -77,7 +77,7 @@ async fn azure(
         None => (identify(front, request, &account).await?, None),
     };
     let address = as_sent.as_ref().unwrap_or(address);
-    notes.meant.clone_from(&as_sent);
+    *notes.meant = as_sent.clone().map(Box::new);
     if front.audit_log.is_on() {
         *notes.principal = caller.named();
     }

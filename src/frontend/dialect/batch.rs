@@ -139,7 +139,7 @@ async fn admit_part<'a>(
             let arrival = Arrival { head: &head, ..outer };
             let request = AddressedRequest { arrival, address: &address };
             let admitted = admit_at(front, request, notes).await;
-            (Some(context.meant.take().unwrap_or(address)), admitted)
+            (Some(context.meant.take().map_or(address, |meant| *meant)), admitted)
         }
         Err(error) => (None, Err(error)),
     };

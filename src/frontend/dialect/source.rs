@@ -68,7 +68,7 @@ pub(in crate::frontend) async fn authorize(
                 }
             }
             let parsed = azure::parse(&head, &address, &context).map_err(refusal::explain)?;
-            let operation = Box::new(parsed.into_parts().0);
+            let operation = parsed.into_parts().0;
             return Ok(AuthorizedSource { account, operation });
         }
     }

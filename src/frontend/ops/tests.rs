@@ -233,7 +233,7 @@ async fn carry_out(
     let requester =
         Requester { account, arrival, authenticated: true, create_only: false, admitted: None };
     let content = RequestContent { body: &mut body, document: memory };
-    let answer = dispatch(front, requester, Box::new(operation), content).await;
+    let answer = dispatch(front, requester, operation, content).await;
     answer.map(|answered| answered.reply)
 }
 

@@ -68,7 +68,7 @@ pub fn address(
     check_method(method)?;
     let path = uri.path().strip_prefix('/').ok_or(Reason::InvalidUri)?;
     let host = uri.authority().map_or(host, |a| Some(a.as_str())).unwrap_or("localhost");
-    if service_label(host, "dfs", &addressing.domains).is_some() {
+    if service_label(without_port(host), "dfs", &addressing.domains).is_some() {
         return Err(unserved::data_lake(host));
     }
     let (raw_account, split) = split_account(host, path, addressing);
@@ -110,22 +110,33 @@ fn split_account<'a>(
     path: &'a str,
     addressing: &Addressing,
 ) -> (&'a str, Split<'a>) {
-    if let Some(label) = service_label(host, "blob", &addressing.domains) {
+    if let Some(label) = service_label(without_port(host), "blob", &addressing.domains) {
         let account = label.strip_suffix(SECONDARY).unwrap_or(label);
-        return (label, Split { account, endpoint: format!("{host}/"), rest: path });
+        return (label, Split { account, endpoint: [host, "/"].concat(), rest: path });
     }
     let (segment, rest) = path.split_once('/').unwrap_or((path, ""));
     let account = segment.strip_suffix(SECONDARY).unwrap_or(segment);
-    (segment, Split { account, endpoint: format!("{host}/{segment}/"), rest })
+    (segment, Split { account, endpoint: [host, "/", segment, "/"].concat(), rest })
 }
 
-/// The label before `.SERVICE.DOMAIN`, when the host is of that form.
-fn service_label<'a>(host: &'a str, wanted: &str, domains: &[String]) -> Option<&'a str> {
-    let name = without_port(host);
+/// The label before `.SERVICE.DOMAIN`, when the host's name is of that form.
+fn service_label<'a>(name: &'a str, wanted: &str, domains: &[String]) -> Option<&'a str> {
+    if !is_below(name, domains) {
+        return None;
+    }
     let (label, rest) = name.split_once('.')?;
     let (service, domain) = rest.split_once('.')?;
     let known = domains.iter().any(|d| d.eq_ignore_ascii_case(domain));
     (service.eq_ignore_ascii_case(wanted) && known).then_some(label)
+}
+
+/// Whether a host's name ends with one of the domains. Most hosts are addresses and do not.
+pub(super) fn is_below(name: &str, domains: &[String]) -> bool {
+    let name = name.as_bytes();
+    domains.iter().any(|domain| {
+        let tail = name.len().checked_sub(domain.len()).and_then(|from| name.get(from..));
+        tail.is_some_and(|tail| tail.eq_ignore_ascii_case(domain.as_bytes()))
+    })
 }
 
 pub(super) fn without_port(host: &str) -> &str {

@@ -15,6 +15,7 @@ use crate::protocol::azure::headers;
 use crate::protocol::azure::immutability;
 use crate::protocol::azure::leases;
 use crate::protocol::azure::limits;
+use crate::protocol::azure::names;
 use crate::protocol::azure::pages;
 use crate::protocol::azure::query as blob_query;
 use crate::protocol::azure::range;
@@ -169,7 +170,7 @@ fn get(all: &HeaderMap, path: BlobPath) -> Result<Operation, Refusal> {
 
 fn put(request: &Request<'_>, path: BlobPath) -> Result<Operation, Refusal> {
     let all = request.headers;
-    let kind = match headers::text(all, "x-ms-blob-type")? {
+    let kind = match headers::text(all, &names::BLOB_TYPE)? {
         Some("BlockBlob") => NewKind::Block,
         Some("AppendBlob") => NewKind::Append,
         Some("PageBlob") => pages::kind(all)?,

@@ -53,7 +53,13 @@ impl ServiceVersion {
 
 impl fmt::Display for ServiceVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
+        // Every answer has it. Formatting three padded numbers takes nine times as long.
+        let digit = |number: u16| b'0' + u8::try_from(number % 10).unwrap_or_default();
+        let (year, month, day) = (self.year, u16::from(self.month), u16::from(self.day));
+        let [a, b, c, d] = [year / 1000, year / 100, year / 10, year].map(digit);
+        let [e, g, h, i] = [month / 10, month, day / 10, day].map(digit);
+        let text = [a, b, c, d, b'-', e, g, b'-', h, i];
+        f.write_str(str::from_utf8(&text).unwrap_or_default())
     }
 }
 
@@ -83,7 +89,7 @@ impl Context {
             }
         };
         let client_request_id = client_request_id(&head.headers);
-        if client_request_id.is_none() && head.headers.contains_key("x-ms-client-request-id") {
+        if client_request_id.is_none() && head.headers.contains_key(&names::CLIENT_REQUEST_ID) {
             return Err(Refusal::new(Reason::InvalidHeaderValue)
                 .detail(Detail::HeaderName, "x-ms-client-request-id"));
         }

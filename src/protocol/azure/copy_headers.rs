@@ -2,6 +2,8 @@
 
 use http::HeaderMap;
 
+use crate::protocol::azure::names;
+
 /// The header that makes a request take its bytes from a URL.
 pub(super) const SOURCE: &str = "x-ms-copy-source";
 /// Whether the copy of an append blob is sealed.
@@ -9,10 +11,10 @@ pub(super) const SEAL: &str = "x-ms-seal-blob";
 
 /// Whether the request takes its bytes from a URL.
 pub(super) fn has_source(all: &HeaderMap) -> bool {
-    all.contains_key(SOURCE)
+    all.contains_key(&names::COPY_SOURCE)
 }
 
 /// Whether the request is a Copy Blob, synchronous or not.
 pub(super) fn is_copy_blob(comp: Option<&str>, all: &HeaderMap) -> bool {
-    comp.is_none() && has_source(all) && !all.contains_key("x-ms-blob-type")
+    comp.is_none() && has_source(all) && !all.contains_key(&names::BLOB_TYPE)
 }

@@ -104,12 +104,13 @@ pub(super) fn header(encryption: &Encryption) -> (&'static str, String) {
 /// # Errors
 /// `InvalidHeaderValue` for a key over http from elsewhere.
 pub fn check_key_is_safe(all: &HeaderMap, peer: Peer) -> Result<(), Refusal> {
-    let mut names = [OF_BLOB.key, OF_SOURCE.key].into_iter();
-    let Some(name) = names.find(|name| all.contains_key(*name)) else { return Ok(()) };
     if peer.secure || peer.address.ip().to_canonical().is_loopback() {
         return Ok(());
     }
-    Err(over_https_only().detail(Detail::HeaderName, name.as_str()))
+    match [OF_BLOB.key, OF_SOURCE.key].into_iter().find(|name| all.contains_key(*name)) {
+        Some(name) => Err(over_https_only().detail(Detail::HeaderName, name.as_str())),
+        None => Ok(()),
+    }
 }
 
 /// A key of a source may not travel in the clear either.

@@ -71,10 +71,10 @@ fn pairs(headers: &HeaderMap) -> impl Iterator<Item = (&str, &HeaderValue)> {
 /// `x-ms-blob-content-md5`: a property of up to 64 bytes. Beside a customer-provided key it has to
 /// be a digest, for only that is stored encrypted.
 fn content_md5(headers: &HeaderMap) -> Result<ContentMd5, Refusal> {
-    let Some(value) = text(headers, "x-ms-blob-content-md5")? else {
+    let Some(value) = text(headers, &names::BLOB_CONTENT_MD5)? else {
         return Ok(ContentMd5::Absent);
     };
-    let by_key = headers.contains_key("x-ms-encryption-key");
+    let by_key = headers.contains_key(&names::ENCRYPTION_KEY);
     match ContentMd5::from_base64(value) {
         Some(ContentMd5::Other(_)) if by_key => Err(Reason::InvalidMd5.into()),
         read => read.ok_or(Reason::InvalidMd5.into()),
@@ -84,7 +84,7 @@ fn content_md5(headers: &HeaderMap) -> Result<ContentMd5, Refusal> {
 /// The `x-ms-blob-*` properties; with `standard`, the plain headers stand in for absent ones (Put
 /// Blob only: other operations' plain headers describe the request's own body).
 pub(super) fn properties(headers: &HeaderMap, standard: bool) -> Result<BlobProperties, Refusal> {
-    let read = |own: &str, plain: &HeaderName| -> Result<Option<String>, Refusal> {
+    let read = |own: &HeaderName, plain: &HeaderName| -> Result<Option<String>, Refusal> {
         let value = match text(headers, own)? {
             None if standard => text(headers, plain)?,
             value => value,
@@ -92,11 +92,11 @@ pub(super) fn properties(headers: &HeaderMap, standard: bool) -> Result<BlobProp
         Ok(value.map(str::to_owned))
     };
     Ok(BlobProperties {
-        content_type: read("x-ms-blob-content-type", &CONTENT_TYPE)?,
-        content_encoding: read("x-ms-blob-content-encoding", &CONTENT_ENCODING)?,
-        content_language: read("x-ms-blob-content-language", &CONTENT_LANGUAGE)?,
-        content_disposition: read("x-ms-blob-content-disposition", &CONTENT_DISPOSITION)?,
-        cache_control: read("x-ms-blob-cache-control", &CACHE_CONTROL)?,
+        content_type: read(&names::BLOB_CONTENT_TYPE, &CONTENT_TYPE)?,
+        content_encoding: read(&names::BLOB_CONTENT_ENCODING, &CONTENT_ENCODING)?,
+        content_language: read(&names::BLOB_CONTENT_LANGUAGE, &CONTENT_LANGUAGE)?,
+        content_disposition: read(&names::BLOB_CONTENT_DISPOSITION, &CONTENT_DISPOSITION)?,
+        cache_control: read(&names::BLOB_CACHE_CONTROL, &CACHE_CONTROL)?,
         content_md5: content_md5(headers)?,
     })
 }

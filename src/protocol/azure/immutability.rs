@@ -4,11 +4,13 @@
 //! Hold", "Put Blob".
 
 use http::HeaderMap;
+use http::HeaderName;
 use http::Method;
 
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::conditions::Dates;
 use crate::protocol::azure::headers;
+use crate::protocol::azure::names;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Precondition;
@@ -40,11 +42,12 @@ pub(super) fn is_served(name: &str, method: &Method, comp: Option<&str>) -> bool
 
 /// The text of a header. An empty one is refused: if it were ignored, the blob would not be
 /// protected.
-fn text<'a>(all: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, Refusal> {
-    match headers::text(all, name)? {
-        None if all.contains_key(name) => Err(headers::invalid(name, "")),
-        text => Ok(text),
+fn text<'a>(all: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Refusal> {
+    if !all.contains_key(name) {
+        return Ok(None);
     }
+    let text = headers::text(all, name)?;
+    text.map(Some).ok_or_else(|| headers::invalid(name.as_str(), ""))
 }
 
 /// `precondition` with the protection that a write requests for the version that it makes.
@@ -92,13 +95,13 @@ fn shortening(precondition: Precondition) -> Precondition {
 
 /// The policy in the headers; a mode that is not said is `unlocked`.
 fn policy(all: &HeaderMap) -> Result<Option<Retention>, Refusal> {
-    let mode = match text(all, MODE)? {
+    let mode = match text(all, &names::RETENTION_MODE)? {
         None => None,
         Some(text) if text.eq_ignore_ascii_case("unlocked") => Some(RetentionMode::Unlocked),
         Some(text) if text.eq_ignore_ascii_case("locked") => Some(RetentionMode::Locked),
         Some(text) => return Err(headers::invalid(MODE, text)),
     };
-    match (text(all, UNTIL)?, mode) {
+    match (text(all, &names::RETENTION_UNTIL)?, mode) {
         (None, None) => Ok(None),
         (None, Some(_)) => Err(missing(UNTIL)),
         (Some(text), mode) => {
@@ -115,8 +118,8 @@ fn time(text: &str) -> Option<Timestamp> {
 }
 
 fn legal_hold(all: &HeaderMap) -> Result<Option<bool>, Refusal> {
-    let given = text(all, LEGAL_HOLD)?;
-    given.map(|_| headers::flag(all, LEGAL_HOLD)).transpose()
+    let given = text(all, &names::LEGAL_HOLD)?;
+    given.map(|_| headers::flag(all, &names::LEGAL_HOLD)).transpose()
 }
 
 fn missing(name: &'static str) -> Refusal {

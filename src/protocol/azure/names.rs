@@ -36,6 +36,24 @@ pub(super) static SOURCE_ENCRYPTION_KEY_SHA256: HeaderName =
 pub(super) static SOURCE_ENCRYPTION_ALGORITHM: HeaderName =
     HeaderName::from_static("x-ms-source-encryption-algorithm");
 pub(super) static ENCRYPTION_SCOPE: HeaderName = HeaderName::from_static("x-ms-encryption-scope");
+pub(super) static BLOB_TYPE: HeaderName = HeaderName::from_static("x-ms-blob-type");
+pub(super) static BLOB_CONTENT_TYPE: HeaderName = HeaderName::from_static("x-ms-blob-content-type");
+pub(super) static BLOB_CONTENT_ENCODING: HeaderName =
+    HeaderName::from_static("x-ms-blob-content-encoding");
+pub(super) static BLOB_CONTENT_LANGUAGE: HeaderName =
+    HeaderName::from_static("x-ms-blob-content-language");
+pub(super) static BLOB_CONTENT_DISPOSITION: HeaderName =
+    HeaderName::from_static("x-ms-blob-content-disposition");
+pub(super) static BLOB_CACHE_CONTROL: HeaderName =
+    HeaderName::from_static("x-ms-blob-cache-control");
+pub(super) static BLOB_CONTENT_MD5: HeaderName = HeaderName::from_static("x-ms-blob-content-md5");
+pub(super) static TAGS: HeaderName = HeaderName::from_static("x-ms-tags");
+pub(super) static ACCESS_TIER: HeaderName = HeaderName::from_static("x-ms-access-tier");
+pub(super) static RETENTION_UNTIL: HeaderName =
+    HeaderName::from_static("x-ms-immutability-policy-until-date");
+pub(super) static RETENTION_MODE: HeaderName =
+    HeaderName::from_static("x-ms-immutability-policy-mode");
+pub(super) static LEGAL_HOLD: HeaderName = HeaderName::from_static("x-ms-legal-hold");
 /// The header that asks for or announces a structured body.
 pub static STRUCTURED_BODY: HeaderName = HeaderName::from_static("x-ms-structured-body");
 /// The header that gives the length of its content.

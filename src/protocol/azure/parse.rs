@@ -35,10 +35,10 @@ use crate::protocol::wire::query::Query;
 pub fn parse(head: &Parts, address: &Address, context: &Context) -> Result<Parsed, Refusal> {
     let operation = operation(head, address, context)?;
     let Some((len_max, decode)) = document_of(&operation) else {
-        return Ok(Parsed::Ready(operation));
+        return Ok(Parsed::ready(operation));
     };
     let upload = upload::upload(&head.headers, len_max)?;
-    Ok(Parsed::NeedsBody { operation, body: DocumentBody { upload, decode } })
+    Ok(Parsed::NeedsBody { operation: Box::new(operation), body: DocumentBody { upload, decode } })
 }
 
 fn operation(head: &Parts, address: &Address, context: &Context) -> Result<Operation, Refusal> {

@@ -50,7 +50,7 @@ fn is_allowed(c: char) -> bool {
 
 /// `x-ms-tags`: pairs as in a query string.
 pub(super) fn header(all: &HeaderMap) -> Result<Tags, Refusal> {
-    let Some(text) = headers::text(all, "x-ms-tags")? else { return Ok(Tags::default()) };
+    let Some(text) = headers::text(all, &names::TAGS)? else { return Ok(Tags::default()) };
     let refused = || headers::invalid("x-ms-tags", text);
     let decode = |raw: &str| {
         let spaced = raw.replace('+', " ");

@@ -50,7 +50,7 @@ fn operation(line: &str, headers: &[&str]) -> Result<Operation, Refusal> {
     let head = head(line, headers);
     let context = Context::from_head(&head)?;
     let address = address(&head.method, &head.uri, Some("127.0.0.1:1"), &Addressing::default())?;
-    parse(&head, &address, &context).map(|parsed| parsed.into_parts().0)
+    parse(&head, &address, &context).map(|parsed| *parsed.into_parts().0)
 }
 
 fn refused(line: &str, headers: &[&str]) -> Reason {

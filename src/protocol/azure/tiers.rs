@@ -6,6 +6,7 @@ use http::HeaderMap;
 
 use crate::protocol::azure::conditions;
 use crate::protocol::azure::headers;
+use crate::protocol::azure::names;
 use crate::protocol::model::Detail;
 use crate::protocol::model::Operation;
 use crate::protocol::model::Reason;
@@ -21,7 +22,7 @@ const PREMIUM: &[&str] = &["Premium", "P1", "P2", "P3"];
 
 /// `x-ms-access-tier`, if given.
 pub(super) fn tier(all: &HeaderMap) -> Result<Option<AccessTier>, Refusal> {
-    let Some(text) = headers::text(all, NAME)? else { return Ok(None) };
+    let Some(text) = headers::text(all, &names::ACCESS_TIER)? else { return Ok(None) };
     if let Some(tier) = AccessTier::parse(text) {
         return Ok(Some(tier));
     }

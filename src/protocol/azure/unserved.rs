@@ -46,13 +46,13 @@ pub(super) fn check(
         }
     }
     let comp = query.get("comp")?.map(str::to_ascii_lowercase);
-    let encryption = encryption::is_served(method, comp.as_deref(), all);
-    let source_key = encryption::takes_source_key(method, comp.as_deref(), all);
-    let structured = structured::is_served(method, comp.as_deref(), all);
+    let encryption = || encryption::is_served(method, comp.as_deref(), all);
+    let source_key = || encryption::takes_source_key(method, comp.as_deref(), all);
+    let structured = || structured::is_served(method, comp.as_deref(), all);
     for name in all.keys().map(http::HeaderName::as_str).filter(|n| n.starts_with("x-ms-")) {
-        if (name.starts_with("x-ms-encryption-") && !encryption)
-            || (name.starts_with("x-ms-source-encryption-") && !source_key)
-            || (name.starts_with("x-ms-structured-") && !structured)
+        if (name.starts_with("x-ms-encryption-") && !encryption())
+            || (name.starts_with("x-ms-source-encryption-") && !source_key())
+            || (name.starts_with("x-ms-structured-") && !structured())
             || ((name.starts_with(immutability::POLICY)
                 || name.starts_with(immutability::LEGAL_HOLD))
                 && !(of_blob && immutability::is_served(name, method, comp.as_deref())))

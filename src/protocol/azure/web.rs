@@ -69,6 +69,9 @@ pub fn web_address(uri: &Uri, host: Option<&str>, addressing: &Addressing) -> Op
 /// The label before `.web.DOMAIN` or `.zN.web.DOMAIN`.
 fn web_label<'a>(host: &'a str, domains: &[String]) -> Option<&'a str> {
     let name = address::without_port(host);
+    if !address::is_below(name, domains) {
+        return None;
+    }
     let (label, rest) = name.split_once('.')?;
     let is_web = |rest: &str| {
         rest.split_once('.').is_some_and(|(service, domain)| {

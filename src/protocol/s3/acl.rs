@@ -23,24 +23,24 @@ const UNSERVED: [&str; 3] = ["public-read-write", "aws-exec-read", "log-delivery
 /// `GetBucketAcl`.
 pub(super) fn get_bucket(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let container = request.bucket()?;
-    Ok(Parsed::Ready(ContainerOperation::GetContainerGrants { container }.into()))
+    Ok(Parsed::ready(ContainerOperation::GetContainerGrants { container }.into()))
 }
 
 /// `GetObjectAcl`.
 pub(super) fn get_object(request: &Request<'_>) -> Result<Parsed, Refusal> {
-    Ok(Parsed::Ready(BlobOperation::GetBlobGrants { path: request.object()? }.into()))
+    Ok(Parsed::ready(BlobOperation::GetBlobGrants { path: request.object()? }.into()))
 }
 
 /// `PutBucketAcl`.
 pub(super) fn put_bucket(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let (container, acl) = (request.bucket()?, needed(request.headers)?);
-    Ok(Parsed::Ready(ContainerOperation::SetContainerGrants { container, acl }.into()))
+    Ok(Parsed::ready(ContainerOperation::SetContainerGrants { container, acl }.into()))
 }
 
 /// `PutObjectAcl`.
 pub(super) fn put_object(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let (path, acl) = (request.object()?, needed(request.headers)?);
-    Ok(Parsed::Ready(BlobOperation::SetBlobGrants { path, acl }.into()))
+    Ok(Parsed::ready(BlobOperation::SetBlobGrants { path, acl }.into()))
 }
 
 /// The canned list of a request that sets one. Grants in a document are not served.

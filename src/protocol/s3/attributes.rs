@@ -44,7 +44,7 @@ pub(super) fn get(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let after = number("x-amz-part-number-marker")?.unwrap_or(0);
     let limit = if attributes.parts { limit } else { 0 };
     let parts = WantedParts { after, limit };
-    Ok(Parsed::Ready(BlobOperation::GetBlobAttributes { path, precondition, parts }.into()))
+    Ok(Parsed::ready(BlobOperation::GetBlobAttributes { path, precondition, parts }.into()))
 }
 
 /// The attributes that a request names, in one header or several.

@@ -41,7 +41,7 @@ pub(super) fn list(request: &Request<'_>) -> Result<Parsed, Refusal> {
         owner: None,
         exact: true,
     };
-    Ok(Parsed::Ready(AccountOperation::ListContainers(list).into()))
+    Ok(Parsed::ready(AccountOperation::ListContainers(list).into()))
 }
 
 /// `CreateBucket`. The body, if there is one, names the region of the bucket.
@@ -65,7 +65,7 @@ pub(super) fn create(request: &Request<'_>) -> Result<Parsed, Refusal> {
     // Without a length the body may be empty, or come over HTTP/2.
     let upload = upload_of_any_length(request.headers, CONFIGURATION_BYTES_MAX)?;
     let body = DocumentBody { upload, decode: configuration };
-    Ok(Parsed::NeedsBody { operation, body })
+    Ok(Parsed::NeedsBody { operation: Box::new(operation), body })
 }
 
 /// Reads a `CreateBucketConfiguration`.
@@ -105,11 +105,11 @@ fn check_region(region: &str) -> Result<(), Refusal> {
 /// `HeadBucket`, `GetBucketLocation`.
 pub(super) fn head(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let (container, precondition) = (request.bucket()?, Precondition::default());
-    Ok(Parsed::Ready(ContainerOperation::GetContainer { container, precondition }.into()))
+    Ok(Parsed::ready(ContainerOperation::GetContainer { container, precondition }.into()))
 }
 
 /// `DeleteBucket`.
 pub(super) fn delete(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let (container, precondition) = (request.bucket()?, Precondition::default());
-    Ok(Parsed::Ready(ContainerOperation::DeleteIfEmpty { container, precondition }.into()))
+    Ok(Parsed::ready(ContainerOperation::DeleteIfEmpty { container, precondition }.into()))
 }

@@ -82,7 +82,7 @@ pub(super) fn copy(request: &Request<'_>) -> Result<Parsed, Refusal> {
         checksum: checksum(all)?,
     };
     check_changes(&copy, class)?;
-    Ok(Parsed::Ready(ContentOperation::CopyNamed(Box::new(copy)).into()))
+    Ok(Parsed::ready(ContentOperation::CopyNamed(Box::new(copy)).into()))
 }
 
 /// `UploadPartCopy`.
@@ -97,7 +97,7 @@ pub(super) fn part(request: &Request<'_>) -> Result<Parsed, Refusal> {
         source: NamedSource { range, ..copy_source::source(all)? },
         len_max: PART_BYTES_MAX,
     };
-    Ok(Parsed::Ready(UploadOperation::CopyPart(Box::new(copy)).into()))
+    Ok(Parsed::ready(UploadOperation::CopyPart(Box::new(copy)).into()))
 }
 
 /// Refuses a copy of an object onto itself that changes nothing.

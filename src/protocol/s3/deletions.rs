@@ -51,7 +51,7 @@ pub(super) fn delete(request: &Request<'_>) -> Result<Parsed, Refusal> {
         may_delete_versions: false,
     };
     Ok(Parsed::NeedsBody {
-        operation: ContainerOperation::DeleteBlobs(deletions).into(),
+        operation: Box::new(ContainerOperation::DeleteBlobs(deletions).into()),
         body: DocumentBody { upload, decode },
     })
 }

@@ -21,7 +21,10 @@ pub(super) fn completed_by(
     decode: Decode,
 ) -> Result<Parsed, Refusal> {
     let upload = upload(request.headers, len_max)?;
-    Ok(Parsed::NeedsBody { operation: operation.into(), body: DocumentBody { upload, decode } })
+    Ok(Parsed::NeedsBody {
+        operation: Box::new(operation.into()),
+        body: DocumentBody { upload, decode },
+    })
 }
 
 /// The text of a child that must exist.

@@ -132,7 +132,7 @@ fn list(request: &Request<'_>, page: Page) -> Result<Parsed, Refusal> {
         content_etag: true,
         columns: false,
     };
-    Ok(Parsed::Ready(ContainerOperation::ListBlobs(list).into()))
+    Ok(Parsed::ready(ContainerOperation::ListBlobs(list).into()))
 }
 
 /// Whether a parameter says yes.

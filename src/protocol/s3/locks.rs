@@ -147,7 +147,7 @@ pub(super) fn get_legal_hold(request: &Request<'_>) -> Result<Parsed, Refusal> {
 }
 
 fn get(request: &Request<'_>, part: LockPart) -> Result<Parsed, Refusal> {
-    Ok(Parsed::Ready(BlobOperation::GetBlobLock { path: request.object()?, part }.into()))
+    Ok(Parsed::ready(BlobOperation::GetBlobLock { path: request.object()?, part }.into()))
 }
 
 /// `PutObjectRetention`.

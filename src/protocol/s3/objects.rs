@@ -59,9 +59,9 @@ pub(super) fn get(request: &Request<'_>) -> Result<Parsed, Refusal> {
     if let Some(number) = part(request, range.as_ref())? {
         let is_head = false;
         let part = BlobOperation::GetBlobPart { path, precondition, number, is_head };
-        return Ok(Parsed::Ready(part.into()));
+        return Ok(Parsed::ready(part.into()));
     }
-    Ok(Parsed::Ready(BlobOperation::GetBlob { path, precondition, range, checksum: None }.into()))
+    Ok(Parsed::ready(BlobOperation::GetBlob { path, precondition, range, checksum: None }.into()))
 }
 
 /// `HeadObject`.
@@ -71,9 +71,9 @@ pub(super) fn head(request: &Request<'_>) -> Result<Parsed, Refusal> {
     if let Some(number) = part(request, range(request.headers).as_ref())? {
         let is_head = true;
         let part = BlobOperation::GetBlobPart { path, precondition, number, is_head };
-        return Ok(Parsed::Ready(part.into()));
+        return Ok(Parsed::ready(part.into()));
     }
-    Ok(Parsed::Ready(BlobOperation::GetBlobProperties { path, precondition }.into()))
+    Ok(Parsed::ready(BlobOperation::GetBlobProperties { path, precondition }.into()))
 }
 
 /// Reads `partNumber`, which cannot be combined with a range.
@@ -112,7 +112,7 @@ pub(super) fn put_of(request: &Request<'_>, tags: Tags, upload: Upload) -> Resul
         object: object(all, class)?.if_any(),
         upload,
     };
-    Ok(Parsed::Ready(put.into()))
+    Ok(Parsed::ready(put.into()))
 }
 
 /// `DeleteObject`.
@@ -125,7 +125,7 @@ pub(super) fn delete(request: &Request<'_>) -> Result<Parsed, Refusal> {
     };
     // Callers that may delete versions have this permission.
     precondition.lock.bypass = bypass && scope.is_version();
-    Ok(Parsed::Ready(BlobOperation::DeleteBlob { path, precondition, scope }.into()))
+    Ok(Parsed::ready(BlobOperation::DeleteBlob { path, precondition, scope }.into()))
 }
 
 /// `x-amz-storage-class`.

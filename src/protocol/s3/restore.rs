@@ -32,7 +32,10 @@ pub(super) fn restore(request: &Request<'_>) -> Result<Parsed, Refusal> {
         priority: RehydratePriority::Standard,
     };
     let upload = upload(request.headers, DOCUMENT_BYTES_MAX)?;
-    Ok(Parsed::NeedsBody { operation: operation.into(), body: DocumentBody { upload, decode } })
+    Ok(Parsed::NeedsBody {
+        operation: Box::new(operation.into()),
+        body: DocumentBody { upload, decode },
+    })
 }
 
 fn decode(operation: &mut Operation, document: &Document<'_>) -> Result<(), Refusal> {

@@ -19,7 +19,7 @@ use S3Operation as O;
 /// An operation on a setting of the bucket.
 pub(super) fn operation(request: &Request<'_>, action: SettingAction) -> Result<Parsed, Refusal> {
     let setting = SettingOperation { container: request.bucket()?, action };
-    Ok(Parsed::Ready(ContainerOperation::Setting(setting).into()))
+    Ok(Parsed::ready(ContainerOperation::Setting(setting).into()))
 }
 
 /// Reads a setting that no bucket has.

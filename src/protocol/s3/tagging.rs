@@ -35,7 +35,7 @@ const HEADER: &str = "x-amz-tagging";
 /// `GetObjectTagging`.
 pub(super) fn get_object(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let (path, precondition) = (request.object()?, Precondition::default());
-    Ok(Parsed::Ready(BlobOperation::GetBlobTags { path, precondition }.into()))
+    Ok(Parsed::ready(BlobOperation::GetBlobTags { path, precondition }.into()))
 }
 
 /// `PutObjectTagging`.
@@ -46,7 +46,7 @@ pub(super) fn put_object(request: &Request<'_>) -> Result<Parsed, Refusal> {
 
 /// `DeleteObjectTagging`.
 pub(super) fn delete_object(request: &Request<'_>) -> Result<Parsed, Refusal> {
-    Ok(Parsed::Ready(set_of_object(request, Tags::default())?.into()))
+    Ok(Parsed::ready(set_of_object(request, Tags::default())?.into()))
 }
 
 /// `GetBucketTagging`.

@@ -45,7 +45,7 @@ pub(super) fn create(request: &Request<'_>) -> Result<Parsed, Refusal> {
         object: objects::object(all, class)?.if_any(),
         checksum: upload_checksums::of_upload(all)?,
     };
-    Ok(Parsed::Ready(UploadOperation::Create(Box::new(create)).into()))
+    Ok(Parsed::ready(UploadOperation::Create(Box::new(create)).into()))
 }
 
 /// `UploadPart`.
@@ -55,7 +55,7 @@ pub(super) fn part(request: &Request<'_>) -> Result<Parsed, Refusal> {
         number: request.part_number()?,
         body: upload(request.headers, PART_BYTES_MAX)?,
     };
-    Ok(Parsed::Ready(UploadOperation::UploadPart(part).into()))
+    Ok(Parsed::ready(UploadOperation::UploadPart(part).into()))
 }
 
 /// `CompleteMultipartUpload`.
@@ -76,13 +76,13 @@ pub(super) fn complete(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let of_document = of_document.map(|(name, value)| (name.clone(), value.clone())).collect();
     let upload = upload(&of_document, completion::DOCUMENT_BYTES_MAX)?;
     let body = DocumentBody { upload, decode: completion::decode };
-    Ok(Parsed::NeedsBody { operation, body })
+    Ok(Parsed::NeedsBody { operation: Box::new(operation), body })
 }
 
 /// `AbortMultipartUpload`.
 pub(super) fn abort(request: &Request<'_>) -> Result<Parsed, Refusal> {
     let upload = path(request, Precondition::default())?;
-    Ok(Parsed::Ready(UploadOperation::Abort(upload).into()))
+    Ok(Parsed::ready(UploadOperation::Abort(upload).into()))
 }
 
 /// `ListParts`.
@@ -94,7 +94,7 @@ pub(super) fn parts(request: &Request<'_>) -> Result<Parsed, Refusal> {
         after,
         limit: limit(request, "max-parts")?,
     };
-    Ok(Parsed::Ready(list.into()))
+    Ok(Parsed::ready(list.into()))
 }
 
 /// `ListMultipartUploads`.
@@ -123,7 +123,7 @@ pub(super) fn list(request: &Request<'_>) -> Result<Parsed, Refusal> {
         after_upload: after_upload.transpose()?,
         limit: limit(request, "max-uploads")?,
     };
-    Ok(Parsed::Ready(UploadOperation::ListUploads(Box::new(list)).into()))
+    Ok(Parsed::ready(UploadOperation::ListUploads(Box::new(list)).into()))
 }
 
 /// No condition, and content that is plain or under a key.

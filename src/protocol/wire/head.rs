@@ -44,7 +44,8 @@ impl Head {
 
     /// Sets a header; a value that no header can hold is left out.
     pub(in crate::protocol) fn set(mut self, name: &'static str, value: &str) -> Self {
-        let value = self.value(value);
+        self.values.extend_from_slice(value.as_bytes());
+        let value = self.taken();
         self.insert_some(HeaderName::from_static(name), value)
     }
 
@@ -54,7 +55,8 @@ impl Head {
         name: &'static str,
         value: impl fmt::Display,
     ) -> Self {
-        let value = self.value(value);
+        write!(self.values, "{value}").expect("writing to memory does not fail");
+        let value = self.taken();
         self.insert_some(HeaderName::from_static(name), value)
     }
 
@@ -62,12 +64,12 @@ impl Head {
     pub(in crate::protocol) fn named(mut self, name: &str, value: &[u8]) -> Self {
         let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { return self };
         self.values.extend_from_slice(value);
-        let value = HeaderValue::from_maybe_shared(self.values.split().freeze()).ok();
+        let value = self.taken();
         self.insert_some(name, value)
     }
 
-    fn value(&mut self, value: impl fmt::Display) -> Option<HeaderValue> {
-        write!(self.values, "{value}").expect("writing to memory does not fail");
+    /// The value that was written last.
+    fn taken(&mut self) -> Option<HeaderValue> {
         HeaderValue::from_maybe_shared(self.values.split().freeze()).ok()
     }
 

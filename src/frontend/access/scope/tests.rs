@@ -23,7 +23,7 @@ fn operation(line: &str, headers: &[&str]) -> Operation {
     let addressing = Addressing::default();
     let address = azure::address(&head.method, &head.uri, Some("127.0.0.1:1"), &addressing);
     let context = Context::from_head(&head).unwrap();
-    azure::parse(&head, &address.unwrap(), &context).unwrap().into_parts().0
+    *azure::parse(&head, &address.unwrap(), &context).unwrap().into_parts().0
 }
 
 /// What is written with it under the scope `ours` in the signature.

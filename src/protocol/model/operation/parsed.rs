@@ -5,24 +5,31 @@ use crate::protocol::model::checksum::BodyChecksum;
 use crate::protocol::model::operation::Operation;
 use crate::protocol::model::operation::Upload;
 
-/// The result of parsing the head of a request.
+/// The result of parsing the head of a request. The operation is boxed: it takes half a KiB and is
+/// passed through many functions.
 #[derive(Clone, Debug)]
 pub enum Parsed {
     /// All of the operation.
-    Ready(Operation),
+    Ready(Box<Operation>),
     /// The rest is in a document, which is the request's body.
     NeedsBody {
         /// The operation, without the fields from the document.
-        operation: Operation,
+        operation: Box<Operation>,
         /// The document.
         body: DocumentBody,
     },
 }
 
 impl Parsed {
+    /// All of an operation.
+    #[must_use]
+    pub fn ready(operation: Operation) -> Self {
+        Self::Ready(Box::new(operation))
+    }
+
     /// The operation, and the document that is to complete it.
     #[must_use]
-    pub fn into_parts(self) -> (Operation, Option<DocumentBody>) {
+    pub fn into_parts(self) -> (Box<Operation>, Option<DocumentBody>) {
         match self {
             Self::Ready(operation) => (operation, None),
             Self::NeedsBody { operation, body } => (operation, Some(body)),
@@ -30,7 +37,7 @@ impl Parsed {
     }
 
     /// The operation, complete or not, to be restricted.
-    pub const fn operation_mut(&mut self) -> &mut Operation {
+    pub fn operation_mut(&mut self) -> &mut Operation {
         match self {
             Self::Ready(operation) | Self::NeedsBody { operation, .. } => operation,
         }
@@ -38,7 +45,7 @@ impl Parsed {
 
     /// The operation, complete or not.
     #[must_use]
-    pub const fn operation(&self) -> &Operation {
+    pub fn operation(&self) -> &Operation {
         match self {
             Self::Ready(operation) | Self::NeedsBody { operation, .. } => operation,
         }

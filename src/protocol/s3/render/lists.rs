@@ -271,7 +271,7 @@ mod tests {
         let mut echo = S3Echo::new(&head, String::new(), TIME);
         echo.admitted(&head, &address, "");
         let Ok(Parsed::Ready(operation)) = parse(&head, &address) else { panic!("{query}") };
-        let Operation::Container(ContainerOperation::ListBlobs(list)) = operation else {
+        let Operation::Container(ContainerOperation::ListBlobs(list)) = *operation else {
             panic!("{query}")
         };
         (echo, list.after)
