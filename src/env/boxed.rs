@@ -2,6 +2,10 @@
 
 use std::pin::Pin;
 
+/// A future in a box, as `async_trait` returns it. A method of such a trait that most requests call
+/// is written out with this type, because `async_trait` uses `Box::pin`.
+pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
 /// Boxes the future that `make` returns. `Box::pin` first makes the future on the stack and then
 /// copies it to the box; the future of a request has 10 KiB. Here the box is allocated first.
 pub fn boxed<F: Future>(make: impl FnOnce() -> F) -> Pin<Box<F>> {

@@ -34,7 +34,7 @@ pub mod tasks;
 pub mod user_files;
 mod waits;
 
-pub use boxed::boxed;
+pub use boxed::{Boxed, boxed};
 pub use clock::Clock;
 pub use clock::OsClock;
 pub use clock::SimClock;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::env::boxed;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
 use crate::frontend::rows::RowAccess;
@@ -40,20 +41,21 @@ pub(crate) async fn commit_into<W: WriteRequest>(
     write: W,
     stored: Option<Stored>,
 ) -> Result<W::Reply, index::Error> {
-    commit_write(rows, container, write.into(), stored).await.and_then(W::checked)
+    commit_write(rows, container, Arc::new(write.into()), stored).await.and_then(W::checked)
 }
 
 async fn commit_write(
     rows: &RowAccess,
     container: Option<FoundContainer>,
-    mut write: Write,
+    mut write: Arc<Write>,
     stored: Option<Stored>,
 ) -> Result<WriteReply, index::Error> {
     let containers = Arc::clone(&rows.containers);
     // Noted before the request can end: the purge of a deleted container waits for requests and
     // commits.
     let commit = rows.inflight.commit();
-    let task = rows.tasks.spawn_part("commit", async move {
+    // Boxed: spawning a task moves its future several times.
+    let work = boxed(move || async move {
         let committing = stored.map(Stored::committing);
         let (answer, may_refer) = match enter(&containers, commit, container).await {
             Ok(entered) => {
@@ -69,6 +71,7 @@ async fn commit_write(
         }
         answer
     });
+    let task = rows.tasks.spawn_part("commit", work);
     task.await.unwrap_or_else(|error| Err(index::Error::Unavailable(error.to_string())))
 }
 
@@ -81,13 +84,13 @@ enum MayCommit {
 }
 
 impl MayCommit {
-    /// Passes the container's settings to the write. The note is kept until the commit is
-    /// answered.
-    fn prepare(self, write: &mut Write) -> ChangeNote {
+    /// Passes the container's settings to the write, which nothing else refers to yet. The note is
+    /// kept until the commit is answered.
+    fn prepare(self, write: &mut Arc<Write>) -> ChangeNote {
         match self {
             Self::Alone(note) => note,
             Self::Into(Entered { note, protection }) => {
-                write.set_protection(protection);
+                Arc::make_mut(write).set_protection(protection);
                 note
             }
         }
@@ -123,8 +126,8 @@ pub(crate) async fn commit_into_holding<W: WriteRequest, G: Send + 'static>(
     holding: G,
 ) -> Result<W::Reply, index::Error> {
     let containers = Arc::clone(&rows.containers);
-    let (commit, mut write) = (rows.inflight.commit(), write.into());
-    let task = rows.tasks.spawn_part("commit", async move {
+    let (commit, mut write) = (rows.inflight.commit(), Arc::new(write.into()));
+    let work = boxed(move || async move {
         let answer = match enter(&containers, commit, container).await {
             Ok(entered) => {
                 let _commit = entered.prepare(&mut write);
@@ -135,7 +138,7 @@ pub(crate) async fn commit_into_holding<W: WriteRequest, G: Send + 'static>(
         drop(holding);
         answer
     });
-    let answer = task.await;
+    let answer = rows.tasks.spawn_part("commit", work).await;
     let answer = answer.unwrap_or_else(|error| Err(index::Error::Unavailable(error.to_string())));
     answer.and_then(W::checked)
 }

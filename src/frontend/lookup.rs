@@ -117,7 +117,7 @@ pub(crate) async fn container(
     rows: &RowAccess,
     account: &Account,
     name: &ContainerName,
-) -> Result<ContainerRecord, Refusal> {
+) -> Result<Box<ContainerRecord>, Refusal> {
     let found = rows.router.ask(ReadContainer(account.id, name.clone())).await;
     found.map_err(|error| errors::from_index(&error, Subject::Container))
 }

@@ -55,7 +55,7 @@ const STEP_BYTES: u64 = 1 << 20;
 /// A blob that was looked up and is to be read.
 pub(crate) struct Reading {
     pub(crate) blob: BlobVersion,
-    pub(crate) view: BlobView,
+    pub(crate) view: Box<BlobView>,
     /// Keeps reclaim from freeing the bytes that the view names.
     pub(crate) note: ReadNote,
     /// Of a request with a customer-provided key.
@@ -291,7 +291,7 @@ async fn look_up_next(
     BlobVersion { key, revision }: BlobVersion,
     ContentVersion { etag, generation }: ContentVersion,
     range: Range<u64>,
-) -> Result<BlobView, index::Error> {
+) -> Result<Box<BlobView>, index::Error> {
     let same = EtagMatch::Tags(vec![Some(etag)]);
     let if_match = generation.is_none().then_some(same);
     let conditions = Conditions { if_match, ..Conditions::default() };

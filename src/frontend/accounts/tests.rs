@@ -31,7 +31,7 @@ impl Reads for OneRow {
     async fn read(&self, _target: Target, _read: Read) -> Result<ReadReply, Error> {
         match self.is_away.load(Ordering::Relaxed) {
             true => Err(Error::Unavailable("the log cannot be written".to_owned())),
-            false => Ok(ReadReply::Account(self.record.clone())),
+            false => Ok(ReadReply::Account(Box::new(self.record.clone()))),
         }
     }
 }

@@ -142,7 +142,7 @@ pub(crate) async fn get(
     let now = front.env.clock.now();
     index::check_lease(precondition.lease, record.lease, now)
         .map_err(|refusal| errors::from_index(&refusal.into(), Subject::Container))?;
-    Ok(Reply::Container(facts::of_container(front, record, now)))
+    Ok(Reply::Container(facts::of_container(front, *record, now)))
 }
 
 /// Set Container Metadata.

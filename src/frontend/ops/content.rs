@@ -48,7 +48,7 @@ pub(crate) struct WantedBytes {
 /// A blob that was looked up to read its content.
 pub(super) struct Opened {
     pub(super) blob: BlobVersion,
-    pub(super) view: BlobView,
+    pub(super) view: Box<BlobView>,
     /// Keeps reclaim from freeing what the view names.
     pub(super) note: ReadNote,
     /// The key of a blob that is under one.
@@ -180,7 +180,7 @@ async fn explained(
 
 /// Reads a blob. The answer to a caller that only the access control list permits does not show the
 /// protection.
-async fn read_blob(front: &FrontEnd, look_up: ReadBlob) -> Result<BlobView, Refusal> {
+async fn read_blob(front: &FrontEnd, look_up: ReadBlob) -> Result<Box<BlobView>, Refusal> {
     let is_only_open = look_up.guard.open_to.is_some();
     let found = front.rows.router.ask(look_up).await;
     let mut view = found.map_err(|error| errors::from_index(&error, Subject::Blob))?;

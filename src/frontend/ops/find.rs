@@ -191,7 +191,7 @@ struct Search<'a> {
     query: &'a TagQuery,
     scope: Option<ContainerId>,
     /// Containers looked up so far, by name; `None` for those that do not exist.
-    containers: HashMap<ContainerName, Option<ContainerRecord>>,
+    containers: HashMap<ContainerName, Option<Box<ContainerRecord>>>,
 }
 
 impl Search<'_> {

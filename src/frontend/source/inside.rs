@@ -58,7 +58,7 @@ use crate::types::Timestamp;
 pub(crate) struct Inside {
     blob: BlobVersion,
     /// Record, range and first pieces.
-    view: BlobView,
+    view: Box<BlobView>,
     note: index::inflight::ReadNote,
     /// The account whose share of memory the bytes in transit use.
     payer: AccountId,
@@ -214,7 +214,7 @@ async fn look_up(
     blob: &BlobVersion,
     guard: Guard,
     range: Option<ByteRange>,
-) -> Result<BlobView, Refusal> {
+) -> Result<Box<BlobView>, Refusal> {
     let (key, revision) = (blob.key.clone(), blob.revision);
     let read = ReadBlob { key, revision, guard, range, pieces: true };
     front.rows.router.ask(read).await.map_err(|error| errors::from_index(&error, Subject::Blob))

@@ -291,7 +291,7 @@ impl Read {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReadReply {
     /// To [`Read::Account`].
-    Account(AccountRecord),
+    Account(Box<AccountRecord>),
     /// To [`Read::Accounts`].
     Accounts(AccountPage),
     /// To [`Read::Container`].
@@ -309,7 +309,7 @@ pub enum ReadReply {
     /// To [`Read::BlobParts`].
     BlobParts(Box<BlobPartsView>),
     /// To [`Read::Blobs`] and [`Read::Uploads`].
-    Blobs(ListPage),
+    Blobs(Box<ListPage>),
     /// To [`Read::Parts`].
     Parts(Box<PartPage>),
     /// To [`Read::Part`].

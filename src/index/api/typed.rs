@@ -200,19 +200,19 @@ pub(super) use read_requests;
 
 read_requests! {
     ReadAccount => AccountRecord:
-        ReadAccount(name) => Self::Account(name), ReadReply::Account(record) => record;
+        ReadAccount(name) => Self::Account(name), ReadReply::Account(record) => *record;
     ListAccounts => AccountPage:
         list => Self::Accounts(list), ReadReply::Accounts(page) => page;
-    ReadContainer => ContainerRecord:
+    ReadContainer => Box<ContainerRecord>:
         ReadContainer(account, name) => Self::Container(account, name),
-        ReadReply::Container(record) => *record;
+        ReadReply::Container(record) => record;
     ReadSetting => Option<Setting>:
         read => Self::Setting(read),
         ReadReply::Setting(setting) => setting.map(|setting| *setting);
     ListContainers => ContainerPage:
         list => Self::Containers(list), ReadReply::Containers(page) => page;
-    ReadBlob => BlobView:
-        read => Self::Blob(read), ReadReply::Blob(view) => *view;
+    ReadBlob => Box<BlobView>:
+        read => Self::Blob(read), ReadReply::Blob(view) => view;
     ReadBlockList => BlockListView:
         read => Self::BlockList(read.key, read.revision, read.guard),
         ReadReply::BlockList(view) => *view;
@@ -221,13 +221,13 @@ read_requests! {
     ReadPages => PageRanges:
         read => Self::Pages(read), ReadReply::Pages(found) => *found;
     ListBlobs => ListPage:
-        list => Self::Blobs(list), ReadReply::Blobs(page) => page;
+        list => Self::Blobs(list), ReadReply::Blobs(page) => *page;
     ListParts => PartPage:
         list => Self::Parts(list), ReadReply::Parts(page) => *page;
     ReadPart => PartRange:
         read => Self::Part(read), ReadReply::Part(found) => found;
     ListUploads => ListPage:
-        list => Self::Uploads(list), ReadReply::Blobs(page) => page;
+        list => Self::Uploads(list), ReadReply::Blobs(page) => *page;
     ListTags => TagPage:
         list => Self::Tags(list), ReadReply::Tags(page) => page;
     ReadCopyJobs => CopyJobPage:

@@ -238,7 +238,7 @@ impl Containers {
         &self,
         account: AccountId,
         name: &ContainerName,
-    ) -> Result<ContainerRecord, Error> {
+    ) -> Result<Box<ContainerRecord>, Error> {
         self.router.ask(ReadContainer(account, name.clone())).await
     }
 

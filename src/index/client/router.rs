@@ -193,9 +193,9 @@ impl Router {
     ///
     /// # Errors
     /// The owner's answer.
-    pub async fn write(&self, write: Write) -> Result<WriteReply, Error> {
+    pub async fn write(&self, write: impl Into<Arc<Write>>) -> Result<WriteReply, Error> {
+        let write = write.into();
         let key = write.routing_key();
-        let write = Arc::new(write);
         let mut retry = StaleRetry::default();
         loop {
             let map = self.map();

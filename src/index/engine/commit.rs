@@ -117,8 +117,11 @@ impl Committer {
         if let Some(failed) = self.failed.clone() {
             return self.turn_away(taken, &failed);
         }
-        let mut batch = GroupCommit::after(self.sequence);
-        while batch.rows.bytes() < self.core.context.config.batch_bytes && batch.sound.is_ok() {
+        let bytes_max = self.core.context.config.batch_bytes;
+        // Without room for all, a buffer of many small bodies is copied each time it doubles.
+        let weights = taken.iter().map(|waiting| waiting.weight);
+        let mut batch = GroupCommit::after(self.sequence, weights.sum::<usize>().min(bytes_max));
+        while batch.rows.bytes() < bytes_max && batch.sound.is_ok() {
             let Some(waiting) = taken.pop_front() else { break };
             let counted = self.uncount(waiting.weight);
             batch.sound = batch.sound.and(counted);

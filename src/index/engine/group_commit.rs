@@ -34,10 +34,10 @@ pub(super) struct GroupCommit {
 }
 
 impl GroupCommit {
-    /// An empty group commit that follows commit `sequence`.
-    pub(super) fn after(sequence: Sequence) -> Self {
+    /// An empty group commit that follows commit `sequence`, with room for rows of so many bytes.
+    pub(super) fn after(sequence: Sequence, bytes: usize) -> Self {
         Self {
-            rows: BatchBuilder::new(sequence.plus(1)),
+            rows: BatchBuilder::new(sequence.plus(1), bytes),
             last: sequence,
             added: Vec::new(),
             answers: Vec::new(),
@@ -55,7 +55,7 @@ impl GroupCommit {
 
     /// Encodes the record; `time` is that of the last commit. `None` if it is too large.
     pub(super) fn finish(&mut self, time: Timestamp) -> Option<Bytes> {
-        std::mem::replace(&mut self.rows, BatchBuilder::new(self.last)).finish(time)
+        self.rows.finish(time)
     }
 
     /// Sends the answers: the commit is durable and published.

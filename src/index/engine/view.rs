@@ -6,6 +6,8 @@ use std::sync::OnceLock;
 use async_trait::async_trait;
 use bytes::Bytes;
 
+use crate::env::Boxed;
+use crate::env::boxed;
 use crate::index::api::Error;
 use crate::index::engine::merge_rows::{Bounds, MergedRows, Step, Visible};
 use crate::index::engine::pace::Pace;
@@ -53,11 +55,8 @@ impl Snapshot {
         }
         Ok(None)
     }
-}
 
-#[async_trait]
-impl Rows for Snapshot {
-    async fn get(&self, family: Family, key: &[u8]) -> Result<Option<Bytes>, Error> {
+    async fn value(&self, family: Family, key: &[u8]) -> Result<Option<Bytes>, Error> {
         if !self.keys.contains(key) {
             return Ok(None);
         }
@@ -69,6 +68,21 @@ impl Rows for Snapshot {
         // rows.
         self.pace.take(1 + value.as_ref().map_or(0, Bytes::len) / BYTES_OF_A_ROW).await;
         Ok(value)
+    }
+}
+
+#[async_trait]
+impl Rows for Snapshot {
+    fn get<'s, 'k, 'f>(
+        &'s self,
+        family: Family,
+        key: &'k [u8],
+    ) -> Boxed<'f, Result<Option<Bytes>, Error>>
+    where
+        's: 'f,
+        'k: 'f,
+    {
+        boxed(move || self.value(family, key))
     }
 
     async fn scan(

@@ -2,6 +2,8 @@
 
 use async_trait::async_trait;
 
+use crate::env::Boxed;
+use crate::env::boxed;
 use crate::index::api::Error;
 use crate::index::api::Read;
 use crate::index::api::ReadReply;
@@ -53,8 +55,41 @@ pub struct Objects;
 
 #[async_trait]
 impl Machine for Objects {
-    async fn evaluate(
-        &self,
+    fn evaluate<'s, 'v, 'w, 'o, 'f>(
+        &'s self,
+        view: &'v dyn Rows,
+        write: &'w Write,
+        now: Timestamp,
+        out: &'o mut RowBatch,
+    ) -> Boxed<'f, Result<WriteReply, Error>>
+    where
+        's: 'f,
+        'v: 'f,
+        'w: 'f,
+        'o: 'f,
+    {
+        boxed(move || Self::change(view, write, now, out))
+    }
+
+    fn answer<'s, 'v, 'k, 'r, 'f>(
+        &'s self,
+        view: &'v dyn Rows,
+        range: &'k KeyRange,
+        read: &'r Read,
+        now: Timestamp,
+    ) -> Boxed<'f, Result<ReadReply, Error>>
+    where
+        's: 'f,
+        'v: 'f,
+        'k: 'f,
+        'r: 'f,
+    {
+        boxed(move || Self::read(view, range, read, now))
+    }
+}
+
+impl Objects {
+    async fn change(
         view: &dyn Rows,
         write: &Write,
         now: Timestamp,
@@ -124,8 +159,7 @@ impl Machine for Objects {
         }
     }
 
-    async fn answer(
-        &self,
+    async fn read(
         view: &dyn Rows,
         range: &KeyRange,
         read: &Read,
@@ -134,7 +168,7 @@ impl Machine for Objects {
         Ok(match read {
             Read::Account(name) => {
                 let found = container::account(view, name).await?;
-                ReadReply::Account(found.ok_or(Refused::AccountNotFound)?)
+                ReadReply::Account(Box::new(found.ok_or(Refused::AccountNotFound)?))
             }
             Read::Accounts(page) => {
                 ReadReply::Accounts(container::list_accounts(view, range, page).await?)
@@ -164,10 +198,14 @@ impl Machine for Objects {
             Read::Pages(read) => {
                 ReadReply::Pages(Box::new(page_ranges::ranges(view, read, now).await?))
             }
-            Read::Blobs(page) => ReadReply::Blobs(list::list(view, range, page, now).await?),
+            Read::Blobs(page) => {
+                ReadReply::Blobs(Box::new(list::list(view, range, page, now).await?))
+            }
             Read::Parts(list) => ReadReply::Parts(Box::new(upload::parts(view, list).await?)),
             Read::Part(read) => ReadReply::Part(part_range::part(view, read, now).await?),
-            Read::Uploads(page) => ReadReply::Blobs(upload_list::list(view, range, page).await?),
+            Read::Uploads(page) => {
+                ReadReply::Blobs(Box::new(upload_list::list(view, range, page).await?))
+            }
             Read::CopyJobs { from, limit } => {
                 ReadReply::CopyJobs(copy_jobs::list(view, range, from, *limit).await?)
             }

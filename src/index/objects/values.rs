@@ -224,10 +224,23 @@ pub(in crate::index) fn encode_record<T: Upgrade>(record: &T) -> Bytes {
     append(vec![T::VERSION], record).into()
 }
 
+/// Room for the record of most blobs.
+const RECORD_BYTES: usize = 192;
+
 /// Encodes a blob's main row: the record first, so that HEAD and LIST stop there.
 pub(in crate::index) fn encode_blob(record: &BlobRecord, content: &BlobContent) -> Bytes {
     debug_assert!(record.has_a_row(), "the key of a scope is among the tagged fields");
-    append_content(append(vec![BlobRecord::VERSION], record), content).into()
+    let inline = match &content.layout {
+        Layout::Whole(Content::Inline(bytes)) => bytes.len(),
+        Layout::Whole(_)
+        | Layout::Blocks(_)
+        | Layout::Segments { .. }
+        | Layout::Appended { .. }
+        | Layout::Pages { .. } => 0,
+    };
+    let mut out = Vec::with_capacity(RECORD_BYTES + inline);
+    out.push(BlobRecord::VERSION);
+    append_content(append(out, record), content).into()
 }
 
 /// Encodes the content part of a blob's row.

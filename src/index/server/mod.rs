@@ -41,7 +41,9 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
+use crate::env::Boxed;
 use crate::env::Tasks;
+use crate::env::boxed;
 use crate::index::api::Error;
 use crate::index::api::IndexHost;
 use crate::index::api::Read;
@@ -259,14 +261,33 @@ impl IndexHost for IndexServer {
         self.read_kept(target, &read).await
     }
 
-    async fn read_kept(&self, target: Target, read: &Read) -> Result<ReadReply, Error> {
-        let host = self.host(target.host).ok_or(Error::WrongPartition)?;
-        host.partition(target)?.read(target.epoch, read).await
+    fn read_kept<'s, 'r, 'f>(
+        &'s self,
+        target: Target,
+        read: &'r Read,
+    ) -> Boxed<'f, Result<ReadReply, Error>>
+    where
+        's: 'f,
+        'r: 'f,
+    {
+        boxed(move || async move {
+            let host = self.host(target.host).ok_or(Error::WrongPartition)?;
+            host.partition(target)?.read(target.epoch, read).await
+        })
     }
 
-    async fn write_shared(&self, target: Target, write: Arc<Write>) -> Result<WriteReply, Error> {
-        let host = self.host(target.host).ok_or(Error::WrongPartition)?;
-        host.partition(target)?.write(target.epoch, write).await
+    fn write_shared<'s, 'f>(
+        &'s self,
+        target: Target,
+        write: Arc<Write>,
+    ) -> Boxed<'f, Result<WriteReply, Error>>
+    where
+        's: 'f,
+    {
+        boxed(move || async move {
+            let host = self.host(target.host).ok_or(Error::WrongPartition)?;
+            host.partition(target)?.write(target.epoch, write).await
+        })
     }
 
     async fn owned_extents(&self) -> Vec<ExtentId> {

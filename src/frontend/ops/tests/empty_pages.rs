@@ -48,7 +48,7 @@ impl IndexHost for EmptyPages {
         }
         if let Read::Blobs(list) = &read {
             let (next, entries) = (self.next(list.position()), Vec::new());
-            return Ok(ReadReply::Blobs(ListPage { entries, after, weight, next, seen }));
+            return Ok(ReadReply::Blobs(Box::new(ListPage { entries, after, weight, next, seen })));
         }
         if let Read::Tags(list) = &read {
             let (next, entries) = (self.next(list.from.clone()), Vec::new());
@@ -155,14 +155,14 @@ impl IndexHost for EndsAt {
             let next = self.ends.lock().unwrap().pop();
             let (entries, after) = (Vec::new(), Vec::new());
             let page = ListPage { entries, after, weight: 0, next, seen: ROWS };
-            return Ok(ReadReply::Blobs(page));
+            return Ok(ReadReply::Blobs(Box::new(page)));
         }
         if let Read::Uploads(list) = &read {
             *self.from.lock().unwrap() = Some(list.position());
             let next = self.ends.lock().unwrap().pop();
             let (entries, after) = (Vec::new(), Vec::new());
             let page = ListPage { entries, after, weight: 0, next, seen: ROWS };
-            return Ok(ReadReply::Blobs(page));
+            return Ok(ReadReply::Blobs(Box::new(page)));
         }
         self.other.read(target, read).await
     }

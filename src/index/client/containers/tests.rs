@@ -157,7 +157,7 @@ impl Containers {
     }
 
     async fn record(&self) -> Result<ContainerRecord, Error> {
-        self.read(ACCOUNT, &bucket()).await
+        self.read(ACCOUNT, &bucket()).await.map(|record| *record)
     }
 
     async fn is_open(&self) -> bool {

@@ -180,7 +180,7 @@ async fn unite(
     let mut sequence = flushed;
     for rows in tail {
         sequence = sequence.plus(1);
-        let mut batch = BatchBuilder::new(sequence);
+        let mut batch = BatchBuilder::new(sequence, 4096);
         batch.push(&rows);
         records.push(batch.finish(time).ok_or(Failed::Full(Full::Disks))?);
         for RowChange { family, key, value } in rows.changes {

@@ -107,9 +107,9 @@ pub(crate) struct BatchBuilder {
 }
 
 impl BatchBuilder {
-    /// An empty batch whose first commit is number `first`.
-    pub(crate) fn new(first: Sequence) -> Self {
-        let mut record = BytesMut::with_capacity(4096);
+    /// An empty batch whose first commit is number `first`, with room for rows of so many bytes.
+    pub(crate) fn new(first: Sequence, bytes: usize) -> Self {
+        let mut record = BytesMut::with_capacity(HEADER_LEN + BATCH_HEAD_LEN + bytes);
         record.put_bytes(0, HEADER_LEN + BATCH_HEAD_LEN);
         Self { record, first, commits: 0 }
     }
@@ -155,15 +155,16 @@ impl BatchBuilder {
         self.commits
     }
 
-    /// Finishes the record; `time` is that of the last commit. `None` if the record is 4 GiB or
-    /// longer.
-    pub(crate) fn finish(mut self, time: Timestamp) -> Option<Bytes> {
+    /// Takes the finished record; `time` is that of the last commit. `None` if the record is 4 GiB
+    /// or longer.
+    pub(crate) fn finish(&mut self, time: Timestamp) -> Option<Bytes> {
+        let mut record = std::mem::take(&mut self.record);
         let mut head = Vec::with_capacity(BATCH_HEAD_LEN);
         head.put_u64_le(self.first.get());
         head.put_u64_le(time.ticks());
         head.put_u32_le(self.commits);
-        self.record.get_mut(HEADER_LEN..HEADER_LEN + BATCH_HEAD_LEN)?.copy_from_slice(&head);
-        fill_header(Kind::Batch, self.record)
+        record.get_mut(HEADER_LEN..HEADER_LEN + BATCH_HEAD_LEN)?.copy_from_slice(&head);
+        fill_header(Kind::Batch, record)
     }
 }
 

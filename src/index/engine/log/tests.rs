@@ -24,7 +24,7 @@ fn commits() -> Vec<RowBatch> {
 }
 
 fn batch() -> Bytes {
-    let mut builder = BatchBuilder::new(Sequence::new(7));
+    let mut builder = BatchBuilder::new(Sequence::new(7), 0);
     for commit in commits() {
         builder.push(&commit);
     }

@@ -47,7 +47,7 @@ fn of_objects() -> Vec<ReadReply> {
     let blobs =
         ListPage { entries: entries_of_list, after, weight: 1, next: next.clone(), seen: 3 };
     vec![
-        ReadReply::Account(account_record()),
+        ReadReply::Account(Box::new(account_record())),
         ReadReply::Accounts(AccountPage { entries, next }),
         ReadReply::Container(Box::new(container_record())),
         ReadReply::Setting(Some(Box::new(setting()))),
@@ -56,7 +56,7 @@ fn of_objects() -> Vec<ReadReply> {
         ReadReply::BlockList(Box::new(list)),
         ReadReply::BlobParts(Box::new(parts)),
         ReadReply::Pages(Box::new(pages)),
-        ReadReply::Blobs(blobs),
+        ReadReply::Blobs(Box::new(blobs)),
         ReadReply::Part(PartRange { range: 1..9, parts: Some(2), etag: Etag::from_commit(TIME) }),
         ReadReply::Parts(Box::new(PartPage {
             record: upload(),
