@@ -40,7 +40,7 @@ def main():
     page = ""
     try:
         if args.interleave:
-            interleave(servers, driver, work, results["rounds"], args.rounds)
+            interleave(servers, driver, work, results["rounds"], args)
             page = write(args.out, "turns", results, render)
         for number in range(0 if args.interleave else args.rounds):
             # Each goes first as often as second.
@@ -56,17 +56,17 @@ def main():
     return 0
 
 
-def interleave(servers, driver, work, rounds, count):
+def interleave(servers, driver, work, rounds, args):
     """Both programs run all the time and take turns at each workload. What changes on the machine within minutes, such as the
     speed of its disk, affects both."""
-    rounds.update({side: [{} for _ in range(count)] for side in SIDES})
+    rounds.update({side: [{} for _ in range(args.rounds)] for side in SIDES})
     try:
         for side, server in servers.items():
             (work / side).mkdir(parents=True, exist_ok=True)
             server.start(measure.fresh(work / side))
         time.sleep(2)
         for name, workload in measure.steps():
-            for number in range(count):
+            for number in range(args.rounds if not args.workload or name in args.workload else 0):
                 for side in SIDES if number % 2 == 0 else reversed(SIDES):
                     extra = ["--pid", str(servers[side].process.pid)]
                     extra += ["--prefix", f"{name}-{number}"] if workload in WRITES else []
@@ -83,6 +83,7 @@ def arguments():
     parser.add_argument("--before", type=Path, required=True, help="the program it is compared with")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each (default 5)")
     parser.add_argument("--interleave", action="store_true", help="take turns at each workload instead of at the whole table")
+    parser.add_argument("--workload", action="append", help="with --interleave: a workload to run (default: all)")
     parser.add_argument("--divide", type=int, default=1, help="divide the number of operations by this")
     parser.add_argument("--about", default="", help="a sentence for the page: what the two programs are")
     return parser.parse_args()
@@ -126,7 +127,9 @@ def render(results):
     memory = [
         ("RSS idle, MiB", "idle", "rss_mib"), ("RSS peak, 64 x 16 MiB PUT at once, MiB", "burst16m", "rss_peak_mib")]
     for title, workload, key in memory:
-        old, new = (
-            statistics.median(one[workload]["server"][key] for one in rounds[side] if workload in one) for side in SIDES)
+        sizes = [[one[workload]["server"][key] for one in rounds[side] if workload in one] for side in SIDES]
+        if not all(sizes):
+            continue
+        old, new = map(statistics.median, sizes)
         parts.append(line([title, figure(old), figure(new), f"{new / old:.3f}", "", "", "", ""]))
     return "\n".join(parts) + "\n"
