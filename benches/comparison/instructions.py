@@ -1,5 +1,6 @@
-"""Two programs of this server: the instructions of each operation, counted by callgrind, and its system calls, counted by
-strace. The counts do not depend on the machine's other work. They leave out what the kernel does in a call."""
+"""Two programs of this server: the instructions of each operation and their cycles in simulated caches, counted by callgrind,
+and its system calls, counted by strace. The machine's other work does not change the instructions, and the cycles little: the
+threads of a program share one simulated cache. The counts leave out what the kernel does in a call."""
 
 import itertools
 import json
@@ -28,18 +29,24 @@ WORKLOADS = ["idle", *[row.workload for row in COUNTED]]
 # What is counted of a program, and what of it the bar is for.
 COUNTS = ["instructions", "cycles", "code misses", "calls"]
 BOUND = ["instructions", "cycles"]
+# Bytes, ways and bytes of a line: of code, of data, of the last level.
+CACHES = ["--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64"]
+# The events of callgrind with simulated caches, in its order.
+EVENTS = [
+    "instructions", "reads", "writes", "first, code", "first, reads", "first, writes", "last, code", "last, reads", "last, writes",
+]
 
 
 class Callgrind:
     """Counts instructions between `begin` and `end`, and estimates cycles with simulated caches: an instruction is one, a miss of
-    the first level 10, of the last level 100, as KCachegrind does it. The misses of code matter: a request runs through
-    200 KiB of it."""
+    the first level 10, of the last level 100, as KCachegrind does it. The caches are the same on every machine. The misses
+    of code matter: a request runs through 200 KiB of it."""
 
     def __init__(self, server, profiles):
         self.profiles = profiles
         self.wrap = [
-            "valgrind", "--tool=callgrind", "--instr-atstart=no", "--fair-sched=yes", "--cache-sim=yes", "--error-limit=no",
-            f"--callgrind-out-file={profiles}/callgrind.out.%p",
+            "valgrind", "--tool=callgrind", "--instr-atstart=no", "--fair-sched=yes", "--error-limit=no", "--cache-sim=yes",
+            *CACHES, f"--callgrind-out-file={profiles}/callgrind.out.%p",
         ]
         self.server = server
 
@@ -57,15 +64,26 @@ class Callgrind:
         """Ends counting; the counts by name. Keeps the profile as NAME.WORKLOAD."""
         self.control(f"--dump={workload}")
         self.control("--instr=off")
-        dumps = sorted(self.profiles.glob("callgrind.out.*"), key=lambda path: path.stat().st_mtime)
-        found = re.search(r"^(?:summary|totals): ([\d ]+)", dumps[-1].read_text(), re.MULTILINE)
-        dumps[-1].rename(self.profiles / f"{self.server.name}.{workload}")
-        # Instructions, reads, writes; misses of the first level by code, reads and writes; of the last level likewise.
-        instructions, _, _, *misses = map(int, found.group(1).split())
+        dump, found = self.dumped()
+        dump.rename(self.profiles / f"{self.server.name}.{workload}")
+        # Zeros at the end of the line are left out.
+        of = dict(itertools.zip_longest(EVENTS, map(int, found.group(1).split()), fillvalue=0))
+        first, last = (sum(of[event] for event in EVENTS if event.startswith(level)) for level in ("first", "last"))
         return {
-            "instructions": instructions, "code misses": misses[0],
-            "cycles": instructions + 10 * sum(misses[:3]) + 100 * sum(misses[3:]),
+            "instructions": of["instructions"], "code misses": of["first, code"],
+            "cycles": of["instructions"] + 10 * first + 100 * last,
         }
+
+
+    def dumped(self):
+        """The newest dump and its sums. On a busy machine it is complete a while after the command."""
+        for _ in range(100):
+            dumps = sorted(self.profiles.glob("callgrind.out.*"), key=lambda path: path.stat().st_mtime)
+            found = dumps and re.search(r"^(?:summary|totals): ([\d ]+)", dumps[-1].read_text(), re.MULTILINE)
+            if found:
+                return dumps[-1], found
+            time.sleep(0.1)
+        raise RuntimeError(f"{self.server.name}: callgrind wrote no profile")
 
 
 class Strace:
@@ -184,12 +202,12 @@ def one(server, driver, counter, workload, ops):
 def render(results):
     """Markdown of a whole run."""
     parts = [
-        "# Instructions and system calls of two programs", "",
+        "# Instructions, cycles and system calls of two programs", "",
         f"{results['date']}, {results['machine']}. {results['about']}", "",
         "For each operation, key or MiB: instructions of the program itself, what they take in cycles by callgrind's simulated",
         "caches, and the misses of code in the first level (the kernel's are in none of them); system calls (strace). The least of",
         f"{results['rounds']} rounds, since background work of the same time is counted too. The first row says how much that is.",
-        f"The bar for instructions and for cycles is {BAR}.",
+        f"The bar for instructions and for cycles is {BAR}. Caches: {' '.join(CACHES)}.",
         "",
         line(["workload", *[cell for name in COUNTS for cell in (f"{name} before", "now", "ratio")], "met"]),
         line(["---"] + ["---:"] * 3 * len(COUNTS) + ["---"]),
@@ -197,7 +215,7 @@ def render(results):
     titles = [("idle", "nothing to do", "second"), *[(row.workload, row.title, row.unit) for row in COUNTED]]
     for workload, title, unit in titles:
         counts = {name: [per_unit(results, side, name, workload) for side in SIDES] for name in COUNTS}
-        known = {name: pair for name, pair in counts.items() if all(pair)}
+        known = {name: pair for name, pair in counts.items() if all(pair)}  # nothing has a ratio to 0
         if not known:
             continue
         cells = [f"{title} (per {unit})"]

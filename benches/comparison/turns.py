@@ -4,6 +4,7 @@ ratio. Rounds that take turns, and medians of them, keep the machine's other wor
 import os
 import shutil
 import statistics
+import sys
 import time
 from pathlib import Path
 
@@ -83,10 +84,14 @@ def arguments():
     parser.add_argument("--before", type=Path, required=True, help="the program it is compared with")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each (default 5)")
     parser.add_argument("--interleave", action="store_true", help="take turns at each workload instead of at the whole table")
-    parser.add_argument("--workload", action="append", help="with --interleave: a workload to run (default: all)")
+    names = [name for name, _ in measure.steps()]
+    parser.add_argument("--workload", action="append", choices=names, help="with --interleave: a workload to run (default: all)")
     parser.add_argument("--divide", type=int, default=1, help="divide the number of operations by this")
     parser.add_argument("--about", default="", help="a sentence for the page: what the two programs are")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.workload and not (args.interleave and "--out" in sys.argv):
+        parser.error("--workload needs --interleave, and --out, because the page in the tree has all workloads")
+    return args
 
 
 def cpu(rounds, workload):

@@ -60,7 +60,7 @@ async fn commit_write(
         let (answer, may_refer) = match enter(&containers, commit, container).await {
             Ok(entered) => {
                 let _commit = entered.prepare(&mut write);
-                let answer = containers.router.write(write).await;
+                let answer = containers.router.write_shared(write).await;
                 let may_refer = matches!(answer, Ok(_) | Err(index::Error::Unavailable(_)));
                 (answer, may_refer)
             }
@@ -90,6 +90,7 @@ impl MayCommit {
         match self {
             Self::Alone(note) => note,
             Self::Into(Entered { note, protection }) => {
+                debug_assert_eq!(Arc::strong_count(write), 1, "else the whole write is copied");
                 Arc::make_mut(write).set_protection(protection);
                 note
             }
@@ -127,11 +128,12 @@ pub(crate) async fn commit_into_holding<W: WriteRequest, G: Send + 'static>(
 ) -> Result<W::Reply, index::Error> {
     let containers = Arc::clone(&rows.containers);
     let (commit, mut write) = (rows.inflight.commit(), Arc::new(write.into()));
+    // Boxed: spawning a task moves its future several times.
     let work = boxed(move || async move {
         let answer = match enter(&containers, commit, container).await {
             Ok(entered) => {
                 let _commit = entered.prepare(&mut write);
-                containers.router.write(write).await
+                containers.router.write_shared(write).await
             }
             Err(error) => Err(error),
         };

@@ -186,15 +186,22 @@ impl Router {
     /// # Errors
     /// The owner's answer.
     pub async fn tell<W: WriteRequest>(&self, change: W) -> Result<W::Reply, Error> {
-        self.write(change.into()).await.and_then(W::checked)
+        self.write_shared(Arc::new(change.into())).await.and_then(W::checked)
     }
 
     /// Sends a write to the owner of its key.
     ///
     /// # Errors
     /// The owner's answer.
-    pub async fn write(&self, write: impl Into<Arc<Write>>) -> Result<WriteReply, Error> {
-        let write = write.into();
+    pub async fn write(&self, write: Write) -> Result<WriteReply, Error> {
+        self.write_shared(Arc::new(write)).await
+    }
+
+    /// As [`Self::write`], of a write that the caller has made shared.
+    ///
+    /// # Errors
+    /// The owner's answer.
+    pub async fn write_shared(&self, write: Arc<Write>) -> Result<WriteReply, Error> {
         let key = write.routing_key();
         let mut retry = StaleRetry::default();
         loop {

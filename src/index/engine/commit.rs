@@ -118,7 +118,8 @@ impl Committer {
             return self.turn_away(taken, &failed);
         }
         let bytes_max = self.core.context.config.batch_bytes;
-        // Without room for all, a buffer of many small bodies is copied each time it doubles.
+        // Room for the writes, by the memory they take, up to a full batch: else a buffer of many
+        // small bodies is copied each time it doubles.
         let weights = taken.iter().map(|waiting| waiting.weight);
         let mut batch = GroupCommit::after(self.sequence, weights.sum::<usize>().min(bytes_max));
         while batch.rows.bytes() < bytes_max && batch.sound.is_ok() {

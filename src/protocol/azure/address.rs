@@ -121,7 +121,7 @@ fn split_account<'a>(
 
 /// The label before `.SERVICE.DOMAIN`, when the host's name is of that form.
 fn service_label<'a>(name: &'a str, wanted: &str, domains: &[String]) -> Option<&'a str> {
-    if !is_below(name, domains) {
+    if !may_be_below(name, domains) {
         return None;
     }
     let (label, rest) = name.split_once('.')?;
@@ -130,8 +130,9 @@ fn service_label<'a>(name: &'a str, wanted: &str, domains: &[String]) -> Option<
     (service.eq_ignore_ascii_case(wanted) && known).then_some(label)
 }
 
-/// Whether a host's name ends with one of the domains. Most hosts are addresses and do not.
-pub(super) fn is_below(name: &str, domains: &[String]) -> bool {
+/// Whether a host's name ends with the text of one of the domains. Most hosts are addresses and do
+/// not. The caller still compares the labels: `notlocalhost` ends with `localhost`.
+pub(super) fn may_be_below(name: &str, domains: &[String]) -> bool {
     let name = name.as_bytes();
     domains.iter().any(|domain| {
         let tail = name.len().checked_sub(domain.len()).and_then(|from| name.get(from..));

@@ -27,7 +27,7 @@ impl ServiceVersion {
     /// old limits.
     pub const DEFAULT: Self = Self::new(2026, 10, 6);
 
-    /// A version by its parts.
+    /// A version by its parts, of four, two and two digits.
     #[must_use]
     pub const fn new(year: u16, month: u8, day: u8) -> Self {
         Self { year, month, day }
@@ -59,7 +59,7 @@ impl fmt::Display for ServiceVersion {
         let [a, b, c, d] = [year / 1000, year / 100, year / 10, year].map(digit);
         let [e, g, h, i] = [month / 10, month, day / 10, day].map(digit);
         let text = [a, b, c, d, b'-', e, g, b'-', h, i];
-        f.write_str(str::from_utf8(&text).unwrap_or_default())
+        f.write_str(str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }
 }
 

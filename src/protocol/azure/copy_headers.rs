@@ -5,7 +5,7 @@ use http::HeaderMap;
 use crate::protocol::azure::names;
 
 /// The header that makes a request take its bytes from a URL.
-pub(super) const SOURCE: &str = "x-ms-copy-source";
+pub(super) const SOURCE: &str = names::COPY_SOURCE_NAME;
 /// Whether the copy of an append blob is sealed.
 pub(super) const SEAL: &str = "x-ms-seal-blob";
 

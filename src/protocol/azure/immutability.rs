@@ -25,10 +25,10 @@ use crate::types::Timestamp;
 
 /// The prefix of the two headers of a policy.
 pub(super) const POLICY: &str = "x-ms-immutability-policy-";
-const UNTIL: &str = "x-ms-immutability-policy-until-date";
-const MODE: &str = "x-ms-immutability-policy-mode";
+const UNTIL: &str = names::RETENTION_UNTIL_NAME;
+const MODE: &str = names::RETENTION_MODE_NAME;
 /// The header of a legal hold.
-pub(super) const LEGAL_HOLD: &str = "x-ms-legal-hold";
+pub(super) const LEGAL_HOLD: &str = names::LEGAL_HOLD_NAME;
 
 /// Whether an operation on a blob takes the header of this name.
 pub(super) fn is_served(name: &str, method: &Method, comp: Option<&str>) -> bool {

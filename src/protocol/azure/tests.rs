@@ -79,6 +79,8 @@ fn addresses_are_read_in_every_style() {
         ("/b", "acct-secondary.blob.localhost", "acct2|$root|b", "acct-secondary.blob.localhost/"),
         ("/acct/con/b", "acct.blob.elsewhere", "acct|con|b", "acct.blob.elsewhere/acct/"),
         ("/acct/con/b", "localhost:1", "acct|con|b", "localhost:1/acct/"),
+        ("/acct/con/b", "acct.blob.notlocalhost", "acct|con|b", "acct.blob.notlocalhost/acct/"),
+        ("/acct/con/b", "blob.localhost", "acct|con|b", "blob.localhost/acct/"),
         ("http://x.blob.localhost/con/b", "h", "", ""),
         ("http://acc.blob.localhost/con/b", "h", "acc|con|b", "acc.blob.localhost/"),
     ];

@@ -16,7 +16,7 @@ use crate::protocol::model::operation::BlobPath;
 use crate::types::AccessTier;
 use crate::types::RehydratePriority;
 
-const NAME: &str = "x-ms-access-tier";
+const NAME: &str = names::ACCESS_TIER_NAME;
 /// Words for premium tiers that no blob has here.
 const PREMIUM: &[&str] = &["Premium", "P1", "P2", "P3"];
 

@@ -69,7 +69,7 @@ pub fn web_address(uri: &Uri, host: Option<&str>, addressing: &Addressing) -> Op
 /// The label before `.web.DOMAIN` or `.zN.web.DOMAIN`.
 fn web_label<'a>(host: &'a str, domains: &[String]) -> Option<&'a str> {
     let name = address::without_port(host);
-    if !address::is_below(name, domains) {
+    if !address::may_be_below(name, domains) {
         return None;
     }
     let (label, rest) = name.split_once('.')?;
