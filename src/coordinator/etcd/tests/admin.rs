@@ -13,6 +13,9 @@ use crate::coordinator::etcd::wire::Rpc;
 struct Compact {
     #[prost(int64, tag = "1")]
     revision: i64,
+    /// Whether the answer waits until the old data are gone.
+    #[prost(bool, tag = "2")]
+    physical: bool,
 }
 
 impl Rpc for Compact {
@@ -96,7 +99,7 @@ impl EtcdCoordinator {
 
     /// Compacts the store up to a revision.
     pub(super) async fn compact(&self, revision: u64) {
-        self.admin(Compact { revision: i64::try_from(revision).unwrap() }).await;
+        self.admin(Compact { revision: i64::try_from(revision).unwrap(), physical: true }).await;
     }
 
     /// Enables authentication, with a user who has all rights to the keys of a prefix.

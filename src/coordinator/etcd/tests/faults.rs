@@ -205,10 +205,13 @@ async fn transaction_is_delivered_as_a_whole_to_a_reader_that_does_not_wait() {
         let ops: Vec<Op> = (0..50).map(|n| put(&format!("whole/{n}"), "x")).collect();
         let revision = commit(&store, &[], &ops).await;
         let mut found = 0;
-        while found == 0 {
+        for _ in 0..10_000 {
             while let Some(event) = watch.next().now_or_never() {
                 assert_eq!(event.unwrap().revision, revision);
                 found += 1;
+            }
+            if found > 0 {
+                break;
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
