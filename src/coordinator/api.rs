@@ -114,13 +114,14 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// The disk of its file is full. Calls succeed again when there is room.
+    /// Its file has no room: the disk is full, or etcd's quota is used up. Calls succeed again when
+    /// there is room.
     #[must_use]
     pub const fn full(text: String) -> Self {
         Self { text, is_full: true }
     }
 
-    /// Whether the disk of its file is full, so that calls succeed again when there is room.
+    /// Whether its file has no room, so that calls succeed again when there is.
     #[must_use]
     pub const fn is_full(&self) -> bool {
         self.is_full
@@ -156,10 +157,12 @@ impl Error {
 /// A stream of changes under a prefix.
 #[async_trait]
 pub trait Watch: Send {
-    /// The next change. Cancel safe.
+    /// The next change. Cancel safe. Once a change of a transaction was returned, its others under
+    /// the prefix are returned without waiting.
     ///
     /// # Errors
-    /// [`Error::Compacted`] if changes were missed.
+    /// [`Error::Compacted`] if changes were missed. [`Error::Unavailable`] if the store cannot be
+    /// reached; nothing is missed when this is called again.
     async fn next(&mut self) -> Result<Event, Error>;
 }
 

@@ -1,4 +1,4 @@
-//! The conformance suite of coordinators, which `embedded` and `simulated` both pass.
+//! The conformance suite of coordinators, which all of them pass.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -58,6 +58,38 @@ impl Clock for ManualClock {
     }
 }
 
+/// What a test does to a store from outside.
+#[async_trait]
+pub(super) trait World: Sync {
+    /// How long the suite's sessions live.
+    fn ttl(&self) -> Duration;
+
+    /// Lets time pass.
+    async fn pass(&self, time: Duration);
+
+    /// Makes the store forget its changes, so that watches which have not got them fall behind.
+    async fn forget_changes(&self, store: &dyn Coordinator);
+}
+
+/// A store in this process: its time is the test's, and it keeps a bounded number of changes.
+#[async_trait]
+impl World for ManualClock {
+    fn ttl(&self) -> Duration {
+        Duration::from_secs(10)
+    }
+
+    async fn pass(&self, time: Duration) {
+        self.advance(time);
+    }
+
+    async fn forget_changes(&self, store: &dyn Coordinator) {
+        let ops: Vec<Op> = (0..128).map(|n| put(&format!("flood/{n}"), "x")).collect();
+        for _ in 0..=history::HISTORY_EVENTS_MAX / ops.len() {
+            commit(store, &[], &ops).await;
+        }
+    }
+}
+
 /// A fixed sequence from a seed.
 #[derive(Debug)]
 pub(super) struct SeededRand(std::sync::Mutex<u64>);
@@ -84,7 +116,7 @@ pub(super) fn env(clock: &Arc<ManualClock>, seed: u64) -> Env {
 }
 
 /// Runs the suite on an empty store.
-pub(super) async fn suite(coordinator: Arc<dyn Coordinator>, clock: &ManualClock) {
+pub(super) async fn suite(coordinator: Arc<dyn Coordinator>, world: &dyn World) {
     let store = coordinator.as_ref();
     missing_keys_are_none(store).await;
     put_get_delete(store).await;
@@ -97,13 +129,13 @@ pub(super) async fn suite(coordinator: Arc<dyn Coordinator>, clock: &ManualClock
     watch_next_is_cancel_safe(store).await;
     racing_compare_and_set_has_one_winner(&coordinator).await;
     concurrent_increments_all_count(&coordinator).await;
-    session_keys_go_when_it_expires(store, clock).await;
-    session_keys_go_when_it_is_closed(store).await;
-    session_kept_alive_stays(store, clock).await;
-    overwritten_session_key_stays(store).await;
-    ended_session_is_refused(store, clock).await;
+    session_keys_go_when_it_expires(store, world).await;
+    session_keys_go_when_it_is_closed(store, world).await;
+    session_kept_alive_stays(store, world).await;
+    overwritten_session_key_stays(store, world).await;
+    ended_session_is_refused(store, world).await;
     // Last, because it removes all earlier changes from the history.
-    watch_that_falls_behind_gets_an_error(store).await;
+    watch_that_falls_behind_gets_an_error(store, world).await;
 }
 
 pub(super) fn key(text: &str) -> Bytes {
@@ -208,15 +240,15 @@ async fn next(watch: &mut Box<dyn Watch>) -> Event {
     tokio::time::timeout(Duration::from_secs(30), watch.next()).await.expect("an event").unwrap()
 }
 
-/// Returns the next event. If the store begins to sleep only after the clock was advanced, it
-/// sleeps longer than the test expects. So this advances the clock further until there is an event,
-/// by at most `more`.
-async fn next_in(watch: &mut Box<dyn Watch>, clock: &ManualClock, more: Duration) -> Event {
+/// Returns the next event. If the store begins to sleep only after the time has passed, it sleeps
+/// longer than the test expects. So this lets more time pass until there is an event, at most
+/// `more`.
+async fn next_in(watch: &mut Box<dyn Watch>, world: &dyn World, more: Duration) -> Event {
     for _ in 0..10 {
         if let Ok(event) = tokio::time::timeout(Duration::from_secs(3), watch.next()).await {
             return event.unwrap();
         }
-        clock.advance(more / 10);
+        world.pass(more / 10).await;
     }
     next(watch).await
 }
@@ -295,11 +327,10 @@ async fn concurrent_increments_all_count(store: &Arc<dyn Coordinator>) {
     assert_eq!(value(store.as_ref(), "sum").await, Some(key("32")));
 }
 
-const TTL: Duration = Duration::from_secs(10);
-
-async fn session_keys_go_when_it_expires(store: &dyn Coordinator, clock: &ManualClock) {
-    let session = store.open_session(TTL).await.unwrap();
-    let long = store.open_session(TTL * 3).await.unwrap();
+async fn session_keys_go_when_it_expires(store: &dyn Coordinator, world: &dyn World) {
+    let ttl = world.ttl();
+    let session = store.open_session(ttl).await.unwrap();
+    let long = store.open_session(ttl * 3).await.unwrap();
     let ops = [
         Op::PutWithSession(key("lease/a"), key("1"), session),
         Op::PutWithSession(key("lease/b"), key("1"), session),
@@ -308,8 +339,8 @@ async fn session_keys_go_when_it_expires(store: &dyn Coordinator, clock: &Manual
     ];
     let start = commit(store, &[], &ops).await;
     let mut watch = store.watch(b"lease/", start).await.unwrap();
-    clock.advance(TTL);
-    let events = [next_in(&mut watch, clock, TTL).await, next(&mut watch).await];
+    world.pass(ttl).await;
+    let events = [next_in(&mut watch, world, ttl).await, next(&mut watch).await];
     for (event, at) in events.iter().zip(["lease/a", "lease/b"]) {
         assert_eq!((&event.key, &event.value), (&key(at), &None));
     }
@@ -320,19 +351,20 @@ async fn session_keys_go_when_it_expires(store: &dyn Coordinator, clock: &Manual
     store.close_session(long).await.unwrap();
 }
 
-async fn session_keys_go_when_it_is_closed(store: &dyn Coordinator) {
-    let session = store.open_session(TTL).await.unwrap();
+async fn session_keys_go_when_it_is_closed(store: &dyn Coordinator, world: &dyn World) {
+    let session = store.open_session(world.ttl()).await.unwrap();
     commit(store, &[], &[Op::PutWithSession(key("close"), key("1"), session)]).await;
     store.close_session(session).await.unwrap();
     assert_eq!(value(store, "close").await, None);
     store.close_session(session).await.unwrap();
 }
 
-async fn session_kept_alive_stays(store: &dyn Coordinator, clock: &ManualClock) {
-    let session = store.open_session(TTL).await.unwrap();
+async fn session_kept_alive_stays(store: &dyn Coordinator, world: &dyn World) {
+    let ttl = world.ttl();
+    let session = store.open_session(ttl).await.unwrap();
     commit(store, &[], &[Op::PutWithSession(key("alive"), key("1"), session)]).await;
     for _ in 0..5 {
-        clock.advance(TTL / 2);
+        world.pass(ttl / 2).await;
         store.keep_alive(session).await.unwrap();
         tokio::task::yield_now().await;
         assert_eq!(value(store, "alive").await, Some(key("1")));
@@ -340,17 +372,18 @@ async fn session_kept_alive_stays(store: &dyn Coordinator, clock: &ManualClock) 
     store.close_session(session).await.unwrap();
 }
 
-async fn overwritten_session_key_stays(store: &dyn Coordinator) {
-    let session = store.open_session(TTL).await.unwrap();
+async fn overwritten_session_key_stays(store: &dyn Coordinator, world: &dyn World) {
+    let session = store.open_session(world.ttl()).await.unwrap();
     commit(store, &[], &[Op::PutWithSession(key("taken"), key("1"), session)]).await;
     commit(store, &[], &[put("taken", "2")]).await;
     store.close_session(session).await.unwrap();
     assert_eq!(value(store, "taken").await, Some(key("2")));
 }
 
-async fn ended_session_is_refused(store: &dyn Coordinator, clock: &ManualClock) {
-    let session = store.open_session(TTL).await.unwrap();
-    clock.advance(TTL);
+async fn ended_session_is_refused(store: &dyn Coordinator, world: &dyn World) {
+    let ttl = world.ttl();
+    let session = store.open_session(ttl).await.unwrap();
+    world.pass(ttl).await;
     assert!(matches!(store.keep_alive(session).await, Err(Error::SessionEnded)));
     let put = Op::PutWithSession(key("late"), key("1"), session);
     let reply = store.txn(&[], &[self::put("late-other", "1"), put]).await;
@@ -359,14 +392,12 @@ async fn ended_session_is_refused(store: &dyn Coordinator, clock: &ManualClock) 
     assert_eq!(value(store, "late-other").await, None, "all or nothing");
 }
 
-async fn watch_that_falls_behind_gets_an_error(store: &dyn Coordinator) {
+async fn watch_that_falls_behind_gets_an_error(store: &dyn Coordinator, world: &dyn World) {
     let start = commit(store, &[], &[put("old", "1")]).await;
     let mut watch = store.watch(b"old", start).await.unwrap();
-    let ops: Vec<Op> = (0..128).map(|n| put(&format!("flood/{n}"), "x")).collect();
-    for _ in 0..=history::HISTORY_EVENTS_MAX / ops.len() {
-        commit(store, &[], &ops).await;
-    }
-    assert!(matches!(watch.next().await, Err(Error::Compacted)));
+    world.forget_changes(store).await;
+    let behind = tokio::time::timeout(Duration::from_secs(30), watch.next()).await;
+    assert!(matches!(behind, Ok(Err(Error::Compacted))), "{behind:?}");
     assert!(matches!(store.watch(b"old", start).await, Err(Error::Compacted)));
     let now = store.range(b"").await.unwrap().revision;
     let mut fresh = store.watch(b"old", now).await.unwrap();

@@ -4,24 +4,27 @@
 //!
 //! The main path, a transaction:
 //! 1. `api.rs`: the trait and its guarantees;
-//! 2. `embedded.rs`: one writer; concurrent transactions share a durable commit
-//!    (`embedded/file.rs`);
+//! 2. `embedded.rs`, the store of a single node: one writer; concurrent transactions share a
+//!    durable commit (`embedded/file.rs`);
 //! 3. `transaction.rs`: the meaning of conditions and changes, the same for all stores;
 //! 4. `history.rs`: delivers changes to watches; `sessions.rs`: sessions, whose keys are removed
 //!    when they end.
 //!
+//! `etcd.rs` is the store of a cluster (ADR 0051); no command uses it yet.
+//!
 //! Also here: `simulated.rs`, the store in memory with faults, for simulation; `counter.rs`, ids by
-//! compare and set; `conformance.rs`, the suite that both stores pass.
+//! compare and set; `conformance.rs`, the suite that all three stores pass.
 //!
 //! Invariants: a committed transaction is durable and atomic; revisions only grow; a watch delivers
 //! every change once and in order, or fails; a key written with a session is removed when the
 //! session ends; an id is issued at most once.
 //!
-//! Not here: elections, locks, time. The embedded store serves one process.
+//! Not here: elections, locks, time. The embedded store serves one process, etcd any number.
 
 pub mod api;
 pub mod counter;
 pub mod embedded;
+pub mod etcd;
 pub mod simulated;
 
 mod history;
@@ -37,4 +40,5 @@ pub use api::{
 };
 pub use counter::IdAllocator;
 pub use embedded::EmbeddedCoordinator;
+pub use etcd::{EtcdConfig, EtcdCoordinator, EtcdIdentity, EtcdTls, EtcdUser};
 pub use simulated::{Fault, Faults, SimulatedCoordinator, SimulatedStore};

@@ -51,7 +51,7 @@ impl Fixture {
 async fn embedded_passes_the_suite() {
     let fixture = Fixture::new();
     let coordinator = fixture.open().await.unwrap();
-    conformance::suite(Arc::new(coordinator), &fixture.clock).await;
+    conformance::suite(Arc::new(coordinator), fixture.clock.as_ref()).await;
 }
 
 #[tokio::test]

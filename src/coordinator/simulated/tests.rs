@@ -16,7 +16,7 @@ fn store() -> (SimulatedStore, SimulatedCoordinator, Arc<ManualClock>) {
 #[tokio::test]
 async fn simulated_passes_the_suite() {
     let (_, coordinator, clock) = store();
-    conformance::suite(Arc::new(coordinator), &clock).await;
+    conformance::suite(Arc::new(coordinator), clock.as_ref()).await;
 }
 
 #[tokio::test]
