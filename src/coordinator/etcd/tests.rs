@@ -29,8 +29,14 @@ fn env() -> Env {
     Env { clock: Arc::new(OsClock::new()), rand, tasks: Tasks::new() }
 }
 
+/// With time for an etcd that has just started on a busy machine.
+fn patient(etcd: &Etcd) -> EtcdConfig {
+    let call_timeout = Duration::from_secs(30);
+    EtcdConfig { call_timeout, ..EtcdConfig::new(vec![etcd.url()]) }
+}
+
 async fn connect(etcd: &Etcd) -> EtcdCoordinator {
-    EtcdCoordinator::connect(EtcdConfig::new(vec![etcd.url()]), &env()).await.unwrap()
+    EtcdCoordinator::connect(patient(etcd), &env()).await.unwrap()
 }
 
 async fn next(watch: &mut Box<dyn Watch>) -> Event {
@@ -162,8 +168,7 @@ async fn pages_of_large_values_become_smaller() {
 async fn clusters_with_different_prefixes_do_not_see_each_other() {
     let etcd = Etcd::new();
     let with = |prefix: &str| {
-        let config = EtcdConfig::new(vec![etcd.url()]);
-        let config = EtcdConfig { prefix: prefix.into(), ..config };
+        let config = EtcdConfig { prefix: prefix.into(), ..patient(&etcd) };
         async { EtcdCoordinator::connect(config, &env()).await.unwrap() }
     };
     let (one, two) = (with("/one/").await, with("/two/").await);

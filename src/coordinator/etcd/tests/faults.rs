@@ -57,8 +57,8 @@ async fn assert_true(store: &EtcdCoordinator, mut watch: Box<dyn Watch>, outcome
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_and_restarted_etcd_keeps_its_word() {
     let mut etcd = Etcd::new();
-    let config = EtcdConfig::new(vec![etcd.url()]);
-    let config = EtcdConfig { call_timeout: Duration::from_secs(1), ..config };
+    connect(&etcd).await;
+    let config = EtcdConfig { call_timeout: Duration::from_secs(1), ..patient(&etcd) };
     let store = EtcdCoordinator::connect(config, &env()).await.unwrap();
     let start = store.range(b"").await.unwrap().revision;
     let watch = store.watch(b"written/", start).await.unwrap();
@@ -83,7 +83,7 @@ async fn killed_and_restarted_etcd_keeps_its_word() {
     outcomes.insert("written/while-down".to_owned(), reply);
     assert!(matches!(store.get(b"a").await, Err(Error::Unavailable { .. })));
     etcd.restart();
-    while store.get(b"a").await.is_err() {}
+    let store = connect(&etcd).await;
     let count = |is: fn(&Result<TxnReply, Error>) -> bool| {
         outcomes.values().filter(|outcome| is(outcome)).count()
     };
@@ -131,6 +131,7 @@ async fn transactions_over_broken_connections_happen_at_most_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_of_three_members_are_enough() {
     let mut members = Etcd::three();
+    connect(&members[0]).await;
     let urls = members.iter().map(Etcd::url).collect();
     let store = EtcdCoordinator::connect(EtcdConfig::new(urls), &env()).await.unwrap();
     let start = store.range(b"").await.unwrap().revision;
@@ -148,6 +149,7 @@ async fn two_of_three_members_are_enough() {
 #[tokio::test]
 async fn member_that_does_not_answer_is_left() {
     let etcd = Etcd::new();
+    connect(&etcd).await;
     // It takes connections, and reads nothing.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
@@ -224,8 +226,7 @@ async fn transaction_is_delivered_as_a_whole_to_a_reader_that_does_not_wait() {
 async fn tasks_end_when_the_program_stops() {
     let etcd = Etcd::new();
     let env = env();
-    let config = EtcdConfig::new(vec![etcd.url()]);
-    let store = EtcdCoordinator::connect(config, &env).await.unwrap();
+    let store = EtcdCoordinator::connect(patient(&etcd), &env).await.unwrap();
     let mut watch = store.watch(b"", Revision(1)).await.unwrap();
     tokio::time::timeout(Duration::from_secs(60), env.tasks.shutdown()).await.expect("they end");
     assert!(matches!(watch.next().await, Err(Error::Unavailable { .. })));

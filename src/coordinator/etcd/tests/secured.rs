@@ -64,12 +64,11 @@ async fn etcd_that_wants_certificates_of_clients_gets_them() {
     ];
     let etcd = Etcd::start(folder, &arguments.each_ref().map(String::as_str));
     let connect = |tls, call_timeout| {
-        let config = EtcdConfig::new(vec![etcd.url()]);
-        let config = EtcdConfig { tls: Some(tls), call_timeout, ..config };
+        let config = EtcdConfig { tls: Some(tls), call_timeout, ..patient(&etcd) };
         async { EtcdCoordinator::connect(config, &env()).await }
     };
     let ours = authority.tls(Some(authority.sign()));
-    let store = connect(ours, CALL_TIMEOUT).await.unwrap();
+    let store = connect(ours, Duration::from_secs(30)).await.unwrap();
     let at = commit(&store, &[], &[put("a", "1")]).await;
     let mut watch = store.watch(b"", at).await.unwrap();
     commit(&store, &[], &[put("a", "2")]).await;
@@ -94,7 +93,7 @@ async fn user_gets_a_new_token_when_etcd_has_forgotten_it() {
     let config = |password: &str, prefix: &str| {
         let (name, password) = ("blockyard".to_owned(), Zeroizing::new(password.to_owned()));
         let user = Some(EtcdUser { name, password });
-        EtcdConfig { user, prefix: prefix.into(), ..EtcdConfig::new(vec![etcd.url()]) }
+        EtcdConfig { user, prefix: prefix.into(), ..patient(&etcd) }
     };
     // Connected as a user before etcd asks for one.
     let (before, refused) = (config(PASSWORD, "/blockyard/"), config("wrong", "/blockyard/"));
