@@ -18,11 +18,12 @@ use super::grpc;
 use super::grpc::Answers;
 use super::grpc::CallError;
 use super::grpc::Head;
-use super::grpc::Status;
 use super::link::Connection;
 use super::link::Link;
 use super::meaning::Meaning;
 use super::meaning::meaning;
+use super::meaning::needs_no_token;
+use super::meaning::text;
 use super::wire::AuthenticateRequest;
 use super::wire::Header;
 use super::wire::Rpc;
@@ -267,25 +268,37 @@ impl Client {
 
     /// The token of the user, if there is a user and etcd wants a token. The first caller gets it.
     async fn token(&self) -> Result<Option<HeaderValue>, CallError> {
-        /// The code with which etcd says that authentication is not enabled.
-        const FAILED_PRECONDITION: u32 = 9;
         let Some(user) = &self.user else { return Ok(None) };
         let mut token = self.token.lock().await;
         if token.is_none() {
             let mut connection = self.link.connection().await.map_err(CallError::NotSent)?;
             let (name, password) = (user.name.clone(), user.password.to_string());
             let request = AuthenticateRequest { name, password };
-            let found = match self.unary(&mut connection, None, &request).await {
+            // Shorter than an attempt, so that a member that is silent is left here.
+            let answered = tokio::select! {
+                biased;
+                answered = self.unary(&mut connection, None, &request) => answered,
+                () = self.env.clock.sleep(self.call_timeout / 3) => {
+                    Err(CallError::Lost("a member of etcd does not answer a log-in".to_owned()))
+                }
+            };
+            let found = match answered {
                 Ok(answer) => answer.token,
-                Err(CallError::Refused(Status { code: FAILED_PRECONDITION, .. })) => String::new(),
+                Err(error) if needs_no_token(&error) => String::new(),
                 Err(error) => {
                     self.link.leave(&connection);
-                    // Whatever it was that failed, the call itself was not sent.
-                    return Err(match error {
-                        CallError::Lost(why) => CallError::NotSent(why),
-                        CallError::NotSent(_) | CallError::TooLarge | CallError::Refused(_) => {
-                            error
-                        }
+                    // A refused user is refused again. Whatever else failed, the call itself was
+                    // not sent.
+                    return Err(match meaning(&error) {
+                        Meaning::Refused | Meaning::Token => error,
+                        Meaning::NotDone
+                        | Meaning::Compacted
+                        | Meaning::Future
+                        | Meaning::NoLease
+                        | Meaning::Full
+                        | Meaning::Corrupt
+                        | Meaning::TooLarge
+                        | Meaning::Unknown => CallError::NotSent(text(&error)),
                     });
                 }
             };

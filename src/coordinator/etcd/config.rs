@@ -24,7 +24,7 @@ pub struct EtcdConfig {
     /// For addresses with `https`.
     pub tls: Option<EtcdTls>,
     /// Needed if the etcd has authentication enabled and does not take the name in the certificate
-    /// of a client.
+    /// of a client. The password is sent over `https` only, or to a loopback address.
     pub user: Option<EtcdUser>,
     /// How long a call may take, with all its attempts.
     pub call_timeout: Duration,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::Mutex as Locked;
 use std::sync::MutexGuard;
@@ -94,6 +95,13 @@ impl Link {
         let secured = endpoints.iter().filter(|uri| is_tls(uri)).count();
         if config.tls.is_some() && secured < endpoints.len() {
             return Err("an address of etcd has no https, although TLS is set up".to_owned());
+        }
+        if secured > 0 && secured < endpoints.len() {
+            return Err("addresses of etcd have https or http, not both".to_owned());
+        }
+        if config.user.is_some() && endpoints.iter().any(|uri| !is_tls(uri) && !is_here(uri)) {
+            let why = "a password for etcd is sent over https only, except to this machine";
+            return Err(why.to_owned());
         }
         let tls = match (secured, &config.tls) {
             (0, _) => None,
@@ -239,7 +247,9 @@ where
 
 /// Scheme and authority of an address; `https://` or `http://` must precede it.
 fn origin(text: &str) -> Result<Uri, String> {
-    let refused = || format!("{text} is no address of etcd, such as https://etcd-1:2379");
+    // It may have a password.
+    let shown = if text.contains('@') { "an address with a user" } else { text };
+    let refused = || format!("{shown} is no address of etcd, such as https://etcd-1:2379");
     let uri: Uri = text.parse().map_err(|_| refused())?;
     let is_known = [Some(&Scheme::HTTP), Some(&Scheme::HTTPS)].contains(&uri.scheme());
     let is_bare = uri.path() == "/" && uri.query().is_none();
@@ -249,6 +259,12 @@ fn origin(text: &str) -> Result<Uri, String> {
 
 fn is_tls(origin: &Uri) -> bool {
     origin.scheme() == Some(&Scheme::HTTPS)
+}
+
+/// Whether it is on this machine, by its own words.
+fn is_here(origin: &Uri) -> bool {
+    let name = origin.authority().map_or("", host);
+    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Without the brackets of an IPv6 address.

@@ -93,6 +93,19 @@ fn of_status(status: &Status) -> Meaning {
     }
 }
 
+/// Whether etcd refused a log-in because its authentication is off.
+pub(super) fn needs_no_token(error: &CallError) -> bool {
+    match error {
+        CallError::Refused(Status { code: FAILED_PRECONDITION, message }) => {
+            message.contains("authentication is not enabled")
+        }
+        CallError::Refused(_)
+        | CallError::NotSent(_)
+        | CallError::Lost(_)
+        | CallError::TooLarge => false,
+    }
+}
+
 /// What failed, for the operator.
 pub(super) fn text(error: &CallError) -> String {
     match error {

@@ -18,7 +18,7 @@ use super::wire::RangeRequest;
 
 /// The most keys of a page. If they are too large for one answer, the page becomes smaller.
 const PAGE_KEYS: i64 = 512;
-/// How often a range begins again because its revision was compacted before its last page.
+/// How often a range is tried, if its revision is compacted before its last page.
 const TRIES_MAX: usize = 3;
 
 /// Reads all keys under a prefix at one revision.

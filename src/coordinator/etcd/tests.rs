@@ -9,6 +9,7 @@ mod server;
 use std::time::Duration;
 
 use bytes::Bytes;
+use zeroize::Zeroizing;
 
 use super::*;
 use crate::coordinator::Event;
@@ -97,7 +98,12 @@ async fn wrong_configurations_say_what_is_wrong() {
     let cases = [
         (EtcdConfig::new(Vec::new()), "no address"),
         (EtcdConfig::new(vec!["etcd-1:2379".to_owned()]), "such as https://"),
-        (EtcdConfig::new(vec!["http://user@etcd-1:2379".to_owned()]), "such as https://"),
+        (EtcdConfig::new(vec!["http://user:secret@etcd-1:2379".to_owned()]), "such as https://"),
+        (EtcdConfig::new(vec!["https://e:1".to_owned(), "http://e:2".to_owned()]), "not both"),
+        (
+            EtcdConfig { user: Some(user()), ..EtcdConfig::new(vec!["http://e:1".to_owned()]) },
+            "over https only",
+        ),
         (EtcdConfig::new(vec!["http://etcd-1:2379/v3".to_owned()]), "such as https://"),
         (
             EtcdConfig { prefix: Vec::new(), ..EtcdConfig::new(vec!["http://e:1".to_owned()]) },
@@ -114,7 +120,12 @@ async fn wrong_configurations_say_what_is_wrong() {
     for (config, what) in cases {
         let error = EtcdCoordinator::connect(config, &env()).await.unwrap_err();
         assert!(error.to_string().contains(what), "{error}");
+        assert!(!error.to_string().contains("secret"), "{error}");
     }
+}
+
+fn user() -> EtcdUser {
+    EtcdUser { name: "blockyard".to_owned(), password: Zeroizing::new("secret".to_owned()) }
 }
 
 /// Three pages, of one revision while writes go on.

@@ -3,7 +3,8 @@
 //!
 //! Older etcds may lose a removal at the very revision up to which they are compacted, without
 //! ending the watch (etcd issues 18089 and 19179). So while a watch reads the past, it also reads
-//! at the revision before each batch: as long as that succeeds, no compaction is beyond it.
+//! at the revision before each batch: as long as that succeeds, no compaction is beyond it. Etcd
+//! also reads the past for a watch whose reader is slow. That is not covered.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -37,6 +38,8 @@ use super::wire::WatchResponse;
 const BATCHES_MAX: usize = 16;
 /// The pause before a stream is opened again. It doubles with each attempt that fails.
 const PAUSE: Duration = Duration::from_millis(50);
+/// A stream that lasted so long counts as one that worked.
+const STABLE: Duration = Duration::from_secs(10);
 /// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
@@ -87,7 +90,7 @@ pub(super) async fn watch(
     prefix: &[u8],
     after: Revision,
 ) -> Result<EtcdWatch, Error> {
-    let seen = i64::try_from(after.0).unwrap_or(i64::MAX - 1);
+    let seen = i64::try_from(after.0).unwrap_or(i64::MAX).min(i64::MAX - 1);
     let (sender, batches) = mpsc::channel(BATCHES_MAX);
     let reader = Reader {
         client: Arc::clone(client),
@@ -145,8 +148,21 @@ impl Reader {
 
     /// Hands changes over until the watch ends.
     async fn follow(&mut self, source: &mut Source) {
+        let clock = Arc::clone(&self.client.env().clock);
+        let mut pause = PAUSE;
         loop {
+            let (before, opened) = (self.seen, clock.monotonic());
             let mut halt = self.read(source).await;
+            if self.seen > before || clock.monotonic().saturating_sub(opened) > STABLE {
+                pause = PAUSE;
+            }
+            // Streams open and break and bring nothing: the reader learns of it.
+            if let Halt::Broken(error) = &halt
+                && pause == PAUSE_MAX
+                && self.batches.send(Err(error.clone())).await.is_err()
+            {
+                return;
+            }
             loop {
                 let error = match halt {
                     Halt::Unread => return,
@@ -158,7 +174,8 @@ impl Reader {
                     Halt::Broken(error) => error,
                 };
                 tracing::debug!(%error, seen = self.seen, "a watch of etcd broke; it is resumed");
-                self.client.env().clock.sleep(PAUSE).await;
+                clock.sleep(pause).await;
+                pause = (pause * 2).min(PAUSE_MAX);
                 // What was held comes again.
                 self.held.clear();
                 match self.open_in_time().await {
@@ -194,6 +211,11 @@ impl Reader {
             let revision = self.client.note(header);
             if answer.events.is_empty() && !is_part {
                 if self.held.is_empty() && !answer.created {
+                    if self.seen < source.past
+                        && let Err(error) = self.check_kept(self.seen).await
+                    {
+                        return halted(error);
+                    }
                     // Etcd reports how far a watch is only if it has got all changes up to there.
                     self.seen = self.seen.max(revision);
                 }

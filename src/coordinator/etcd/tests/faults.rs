@@ -153,10 +153,13 @@ async fn member_that_does_not_answer_is_left() {
     // It takes connections, and reads nothing.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
-    let config = EtcdConfig::new(vec![url, etcd.url()]);
-    let config = EtcdConfig { call_timeout: Duration::from_secs(2), ..config };
-    let store = EtcdCoordinator::connect(config, &env()).await.unwrap();
-    commit(&store, &[], &[put("a", "1")]).await;
+    // With a user the log-in is what meets the silence.
+    for user in [None, Some(user())] {
+        let config = EtcdConfig::new(vec![url.clone(), etcd.url()]);
+        let config = EtcdConfig { call_timeout: Duration::from_secs(3), user, ..config };
+        let store = EtcdCoordinator::connect(config, &env()).await.unwrap();
+        commit(&store, &[], &[put("a", "1")]).await;
+    }
 }
 
 #[tokio::test]

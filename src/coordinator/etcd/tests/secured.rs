@@ -8,7 +8,6 @@ use rcgen::ExtendedKeyUsagePurpose;
 use rcgen::IsCa;
 use rcgen::Issuer;
 use rcgen::KeyPair;
-use zeroize::Zeroizing;
 
 use super::*;
 
