@@ -67,6 +67,9 @@ pub struct Appended {
 pub enum ExtentState {
     /// It takes appends.
     Open,
+    /// It takes no appends, and its length is not decided yet. A copy that its node found open at a
+    /// start is in this state until all nodes that have copies agree on the length.
+    Closed,
     /// It takes no more appends: its length is final.
     Sealed,
 }

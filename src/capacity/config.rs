@@ -27,6 +27,17 @@ pub enum CatalogPlace {
     Folders(Vec<PathBuf>),
 }
 
+/// What a start does with an extent that it finds open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenExtents {
+    /// It seals the extent where its frames end: this node has the only copy, and the writer of the
+    /// extent ended with the process before.
+    Seal,
+    /// It closes the copy: the copy takes no appends and can be read. Other nodes have copies too,
+    /// so the node does not decide alone where the extent ends.
+    Close,
+}
+
 /// Settings of a capacity node. Every size is in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapacityConfig {
@@ -69,6 +80,8 @@ pub struct CapacityConfig {
     /// Whether disks that an older release made keep their format. Set when a store is only
     /// inspected, so that the older release can serve it again. Default: no.
     pub keeps_format: bool,
+    /// What a start does with extents that it finds open. Default: it seals them.
+    pub open_extents: OpenExtents,
     /// Where the catalog is kept.
     pub catalog: CatalogPlace,
     /// Numbers of the store's disks that are expected to be absent: removed disks, and those named
@@ -101,6 +114,7 @@ impl Default for CapacityConfig {
             compact_bytes_per_second: 64 * MIB,
             store: None,
             keeps_format: false,
+            open_extents: OpenExtents::Seal,
             catalog: CatalogPlace::Memory,
             absent: BTreeSet::new(),
             numbers: Vec::new(),

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use crate::capacity::Error;
 use crate::capacity::ExtentKind;
+use crate::capacity::OpenExtents;
 use crate::capacity::disk::format::FORMAT_FILE;
 use crate::capacity::disk::scrub::pause;
 use crate::capacity::disk::store::Store;
@@ -133,8 +134,10 @@ impl CapacityNode {
             (state.slot.sealed, state.slot.epoch)
         };
         if !sealed {
-            // The writer of a run seals it soon. It treats a seal by another task as an error.
-            if extent.kind == ExtentKind::Run {
+            // The writer of a run seals it soon. It treats a seal by another task as an error. A
+            // copy of a cluster is sealed when all nodes that have copies agree.
+            let shared = self.config.open_extents == OpenExtents::Close;
+            if extent.kind == ExtentKind::Run || shared {
                 return Ok(false);
             }
             let sealing = Arc::clone(&extent);

@@ -1,8 +1,12 @@
 //! Capacity nodes: append-only extents on local disks.
 //!
 //! - `api.rs`: the interface, [`Capacity`].
-//! - `node.rs`: implements the interface over all disks. `home.rs`: the disk that holds an extent;
-//!   `placement.rs`: the choice of a disk for a new extent. Work on several disks: `drain.rs`
+//! - `member.rs`: the interface of one node of a cluster, [`Member`]: its copies of extents.
+//! - `copies/`: extents with copies on several members: the writer, and the agreement on the end of
+//!   an extent.
+//! - `node.rs`: implements [`Capacity`] over all disks, `local_member.rs` implements [`Member`].
+//!   `home.rs`: the disk that holds an extent; `create.rs`: the creation of an extent;
+//!   `placement.rs`: the choice of a disk for it. Work on several disks: `drain.rs`
 //!   empties one, `remove.rs` removes an extent from all of them, `backup.rs` copies extents to
 //!   another node, `twins.rs` handles an extent that is on two disks.
 //! - `disk/`: one disk: start, append, read, seal, free, compaction, scrub, check.
@@ -34,12 +38,16 @@
 pub mod api;
 mod backup;
 mod config;
+pub mod copies;
+mod create;
 mod disk;
 mod drain;
 mod extent;
 mod health;
 mod home;
 mod journal;
+mod local_member;
+pub mod member;
 mod metrics;
 mod node;
 mod placement;
@@ -54,14 +62,17 @@ pub use api::{
     AppendRequest, Appended, Audited, Capacity, Durability, Error, ExtentInfo, ExtentKind,
     ExtentState, LogFrame, Payload, ScrubReport,
 };
-pub use config::{CapacityConfig, CatalogPlace};
+pub use config::{CapacityConfig, CatalogPlace, OpenExtents};
 pub use disk::catalog_sim::SimulatedCatalog;
 pub use disk::check::{CheckProgress, CheckReport, CheckedExtent, Problem, check_disk};
 pub use disk::format::{FORMAT_FILE, disk_number};
 pub use disk::open_error::OpenError;
 pub use drain::{DiskInfo, Drained};
-pub use extent::frame::{FRAME_PAYLOAD_MAX, end_after, merge, part_of_frames};
+pub use extent::frame::{FRAME_PAYLOAD_MAX, RawFrame, end_after, merge, part_of_frames};
+pub use extent::part::FramePart;
 pub use journal::replay::JournalError;
+pub use local_member::LocalMember;
+pub use member::{CopyId, CopyInfo, Encoded, FramedAppend, Member, OwnedLog};
 pub use metrics::{CapacityMetrics, DiskMetrics};
 pub use node::CapacityNode;
 pub use untrusted::decode_untrusted;

@@ -28,9 +28,10 @@ use crate::capacity::disk::opening::Opening;
 use crate::capacity::disk::scrub::{self, Schedule, Which};
 use crate::capacity::disk::store::Store;
 use crate::capacity::extent::frame::frames_of;
+use crate::capacity::extent::header::NewExtent;
 use crate::capacity::extent::memory::{Frees, Status};
 use crate::capacity::extent::ranges::{numbers, offsets};
-use crate::capacity::home::{Home, NewExtent};
+use crate::capacity::home::Home;
 use crate::capacity::metrics::CapacityMetrics;
 use crate::capacity::placement::Placement;
 use crate::capacity::twins;
@@ -61,6 +62,8 @@ pub struct CapacityNode {
     /// Held while an extent of another node is copied to this node: two copies could write the same
     /// file.
     pub(super) copying: tokio::sync::Mutex<()>,
+    /// Held while a call of a member creates a copy: two calls could create two files of it.
+    pub(super) creating: tokio::sync::Mutex<()>,
     journals: Mutex<Vec<JoinHandle<()>>>,
     loops: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -130,6 +133,7 @@ impl CapacityNode {
             config,
             stop,
             copying: tokio::sync::Mutex::default(),
+            creating: tokio::sync::Mutex::default(),
             journals: Mutex::default(),
             loops: Mutex::default(),
         });
@@ -265,21 +269,8 @@ impl CapacityNode {
     }
 
     /// Whether to repeat a call that did not find the extent, because a drain has moved it.
-    fn should_retry<T>(&self, home: &Home, done: &Result<T, Error>) -> bool {
+    pub(super) fn should_retry<T>(&self, home: &Home, done: &Result<T, Error>) -> bool {
         matches!(done, Err(Error::NoSuchExtent { .. })) && self.was_moved(home)
-    }
-
-    async fn create_on(
-        &self,
-        store: &Arc<Store>,
-        NewExtent { extent, kind, epoch }: NewExtent,
-    ) -> Result<Home, Error> {
-        let worker = Arc::clone(store);
-        store.begin_creation(extent);
-        let work = async move { worker.create(extent, kind, epoch).await };
-        let task = self.env.tasks.spawn("create", work);
-        let extent = task.await.unwrap_or(Err(Error::Ended { doing: "create" }))?;
-        Ok(Home { store: Arc::clone(store), extent })
     }
 }
 
@@ -338,29 +329,8 @@ impl Capacity for CapacityNode {
         if self.home(extent).is_ok() {
             return Err(Error::NoSuchExtent { extent });
         }
-        let stores = self.stores();
-        let order = {
-            let mut placement = self.placement.lock().unwrap_or_else(PoisonError::into_inner);
-            placement.order(kind, &stores)
-        };
-        // Without a disk to try, all disks are poisoned or draining.
-        let mut last = if order.is_empty() { Error::Poisoned { disk: 0 } } else { Error::Full };
-        for number in order {
-            let Some(store) = stores.get(number) else { continue };
-            match self.create_on(store, NewExtent { extent, kind, epoch }).await {
-                Ok(home) => {
-                    let mut extents = self.extents.write().unwrap_or_else(PoisonError::into_inner);
-                    // The disk may have been detached meanwhile; then the next disk is tried.
-                    if self.stores().iter().any(|here| Arc::ptr_eq(here, store)) {
-                        extents.insert(extent, home);
-                        store.creation_done(extent);
-                        return Ok(());
-                    }
-                }
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
+        let new = NewExtent { extent, kind, epoch, incomplete: false };
+        self.create_extent(new).await.map(drop)
     }
 
     async fn append(&self, request: AppendRequest) -> Result<Appended, Error> {

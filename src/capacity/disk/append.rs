@@ -14,13 +14,14 @@ use crate::capacity::Appended;
 use crate::capacity::Durability;
 use crate::capacity::Error;
 use crate::capacity::disk::store::Store;
-use crate::capacity::extent::frame::{Placed, Prepared, end_after, place};
+use crate::capacity::extent::frame::{Placed, Prepared, place};
 use crate::capacity::extent::header::{Slot, file_offset};
 use crate::capacity::extent::memory::{Extent, State, Status};
 use crate::capacity::extent::tail::TailWrite;
 use crate::capacity::journal::layout::{RECORD_HEADER, Record};
 use crate::capacity::units::{size, zeros};
 use crate::env::DiskError;
+use crate::env::DiskFile;
 use crate::types::Epoch;
 use crate::types::ExtentOffset;
 
@@ -31,65 +32,90 @@ const PROGRESS_STEP: u64 = 16 * 1024 * 1024;
 /// The held change lock of an extent.
 type ChangeLock = OwnedMutexGuard<()>;
 
+/// Encoded frames to append.
+#[derive(Debug)]
+pub(crate) struct PlacedAppend {
+    /// The epoch of the writer.
+    pub(crate) epoch: Epoch,
+    /// Where the writer believes the extent ends.
+    pub(crate) offset: ExtentOffset,
+    /// The frames, encoded for that offset.
+    pub(crate) placed: Placed,
+    /// When to acknowledge the append.
+    pub(crate) durability: Durability,
+}
+
 impl Store {
     /// Appends; see [`crate::capacity::Capacity::append`].
     pub(crate) async fn append(
         self: &Arc<Self>,
         extent: &Arc<Extent>,
-        mut request: AppendRequest,
+        request: AppendRequest,
     ) -> Result<Appended, Error> {
         self.health.check()?;
-        let payloads = std::mem::take(&mut request.payloads);
+        let AppendRequest { extent: _, epoch, offset, payloads, durability } = request;
         let prepared: Vec<Prepared> = payloads.into_iter().map(Prepared::new).collect();
         if prepared.is_empty() {
-            extent.check_append(&request)?;
-            return Ok(Appended { locations: Vec::new(), end: request.offset });
+            extent.check_append(epoch, offset)?;
+            return Ok(Appended { locations: Vec::new(), end: offset });
         }
+        let mut placed = place(prepared, extent.id, epoch, offset);
+        let locations = std::mem::take(&mut placed.locations);
+        let append = PlacedAppend { epoch, offset, placed, durability };
+        let end = self.append_placed(extent, append).await?;
+        Ok(Appended { locations, end })
+    }
+
+    /// Appends encoded frames. Returns the new end of the extent.
+    pub(crate) async fn append_placed(
+        self: &Arc<Self>,
+        extent: &Arc<Extent>,
+        append: PlacedAppend,
+    ) -> Result<ExtentOffset, Error> {
         // A refused append must not wait. It would take budget from others, and a move or a
         // compaction holds the change lock of a sealed extent for the whole copy.
-        extent.check_open(request.epoch)?;
-        let bytes: u64 = prepared.iter().map(Prepared::len).sum();
-        let stored = stored_len(&request, &prepared);
+        extent.check_open(append.epoch)?;
+        let payload_bytes = append.placed.payload_bytes;
+        // Bytes of the journal record, padding between the frames included.
+        let stored = append.placed.end - append.offset;
         let journaled =
-            request.durability == Durability::Durable && stored < self.journal_append_max();
+            append.durability == Durability::Durable && stored < self.journal_append_max();
         // The budget is taken before the change lock. A checkpoint makes room in the queue, and
         // needs the change lock for that.
         let wanted = if journaled { stored + RECORD_HEADER } else { 0 };
         let budget = self.journal.budget(wanted).await.ok_or_else(|| self.health.error())?;
         let changing = Arc::clone(&extent.changing).lock_owned().await;
-        let appended = if journaled {
-            self.append_journaled(extent, request, prepared, changing, budget).await?
+        let end = if journaled {
+            self.append_journaled(extent, append, changing, budget).await?
         } else {
             drop(budget);
             let (store, extent) = (Arc::clone(self), Arc::clone(extent));
             // In a task of the node: a cancelled caller must not leave half a write behind bytes
             // that are acknowledged.
-            let work =
-                async move { store.append_direct(&extent, &request, prepared, changing).await };
+            let work = async move { store.append_direct(&extent, append, changing).await };
             let task = self.env.tasks.spawn("append", work);
             task.await.map_err(|_| Error::Ended { doing: "append" })??
         };
         self.metrics.appends.inc();
-        self.metrics.appended_bytes.inc_by(bytes);
-        Ok(appended)
+        self.metrics.appended_bytes.inc_by(payload_bytes);
+        Ok(end)
     }
 
     /// Cancel safe: a queued append is completed even if its caller no longer waits.
     async fn append_journaled(
         self: &Arc<Self>,
         extent: &Arc<Extent>,
-        request: AppendRequest,
-        prepared: Vec<Prepared>,
+        append: PlacedAppend,
         changing: ChangeLock,
         budget: OwnedSemaphorePermit,
-    ) -> Result<Appended, Error> {
-        extent.check_append(&request)?;
-        let placed = place(prepared, extent.id, request.epoch, request.offset);
+    ) -> Result<ExtentOffset, Error> {
+        let PlacedAppend { epoch, offset, placed, .. } = append;
+        extent.check_append(epoch, offset)?;
         self.reserve(extent, placed.end).await?;
         let direct = extent.state().direct;
         self.sync_to_owned(extent, direct).await?;
         self.health.check()?;
-        self.assert_extends(extent, &request)?;
+        self.assert_extends(extent, epoch, offset)?;
         // Before the record can become durable: the checkpoint that releases the record must also
         // sync this extent.
         self.mark_dirty(extent);
@@ -117,46 +143,62 @@ impl Store {
         let batch = durable.await.map_err(|_| self.health.error())?;
         self.assert_journaled(extent, placed.end, batch)?;
         self.metrics.frames.inc_by(placed.frames);
-        Ok(Appended { locations: placed.locations, end: placed.end })
+        Ok(placed.end)
     }
 
     async fn append_direct(
         self: &Arc<Self>,
         extent: &Arc<Extent>,
-        request: &AppendRequest,
-        prepared: Vec<Prepared>,
+        append: PlacedAppend,
         changing: ChangeLock,
-    ) -> Result<Appended, Error> {
-        extent.check_append(request)?;
-        let placed = place(prepared, extent.id, request.epoch, request.offset);
-        self.reserve(extent, placed.end).await?;
+    ) -> Result<ExtentOffset, Error> {
+        extent.check_append(append.epoch, append.offset)?;
+        let file = self.ready_to_write(extent, append.placed.end).await?;
+        self.assert_extends(extent, append.epoch, append.offset)?;
+        let end = self.write_direct(extent, &file, &append.placed).await?;
+        drop(changing);
+        if append.durability == Durability::Durable {
+            self.sync_to(extent, end).await?;
+            self.note_progress(extent, PROGRESS_STEP).await?;
+            self.assert_synced(extent, end)?;
+        }
+        Ok(end)
+    }
+
+    /// The extent's file, with space reserved up to `end`.
+    pub(super) async fn ready_to_write(
+        &self,
+        extent: &Arc<Extent>,
+        end: ExtentOffset,
+    ) -> Result<Arc<dyn DiskFile>, Error> {
+        self.reserve(extent, end).await?;
         self.health.check()?;
-        let file = self.writable(extent).await?;
-        self.assert_extends(extent, request)?;
-        let write = after_tail(extent.state().tail.as_write(), &placed);
+        self.writable(extent).await
+    }
+
+    /// Writes frames at the extent's end to its file, behind its tail. The caller holds the change
+    /// lock and has checked the append.
+    pub(super) async fn write_direct(
+        &self,
+        extent: &Arc<Extent>,
+        file: &Arc<dyn DiskFile>,
+        placed: &Placed,
+    ) -> Result<ExtentOffset, Error> {
+        let write = after_tail(extent.state().tail.as_write(), placed);
         self.mark_dirty(extent);
         match file.write_at(file_offset(write.at).get(), write.pieces).await {
             Ok(()) => {}
             Err(DiskError::Full) => return Err(Error::Full),
             Err(error) => return Err(self.poison("append", &error)),
         }
-        {
-            let mut state = extent.state();
-            state.tail.clear();
-            note_placed(&mut state, &placed);
-            state.written = placed.end;
-            state.direct = placed.end;
-        }
-        drop(changing);
-        if request.durability == Durability::Durable {
-            self.sync_to(extent, placed.end).await?;
-            self.note_progress(extent, PROGRESS_STEP).await?;
-        }
-        if request.durability == Durability::Durable {
-            self.assert_synced(extent, placed.end)?;
-        }
+        let mut state = extent.state();
+        state.tail.clear();
+        note_placed(&mut state, placed);
+        state.written = placed.end;
+        state.direct = placed.end;
+        drop(state);
         self.metrics.frames.inc_by(placed.frames);
-        Ok(Appended { locations: placed.locations, end: placed.end })
+        Ok(placed.end)
     }
 
     /// Makes everything appended so far durable in the extent's file.
@@ -262,6 +304,7 @@ impl Store {
         };
         self.health.check()?;
         let file = self.writable(extent).await?;
+        extent.check_kept(upto)?;
         if written < upto {
             return Err(self.broken("I1", "a sync of bytes that were not written"));
         }
@@ -308,12 +351,6 @@ impl Store {
         state.slot_unsynced = !durable;
         Ok(())
     }
-}
-
-/// Bytes of the journal record of an append, including padding between its frames.
-fn stored_len(request: &AppendRequest, prepared: &[Prepared]) -> u64 {
-    let lens: Vec<u64> = prepared.iter().map(Prepared::len).collect();
-    end_after(request.offset, &lens) - request.offset
 }
 
 fn note_placed(state: &mut State, placed: &Placed) {

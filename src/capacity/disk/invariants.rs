@@ -1,12 +1,12 @@
 //! Assertions of invariants. If one fails, the disk is poisoned and a log line names the invariant.
 //! `docs/invariants.md` lists them.
 
-use crate::capacity::AppendRequest;
 use crate::capacity::Error;
 use crate::capacity::disk::store::Store;
 use crate::capacity::extent::header::Slot;
 use crate::capacity::extent::memory::Extent;
 use crate::capacity::journal::layout::Lsn;
+use crate::types::Epoch;
 use crate::types::ExtentOffset;
 
 impl Store {
@@ -22,15 +22,17 @@ impl Store {
     pub(super) fn assert_extends(
         &self,
         extent: &Extent,
-        request: &AppendRequest,
+        epoch: Epoch,
+        offset: ExtentOffset,
     ) -> Result<(), Error> {
-        let checked = extent.check_append(request);
+        let checked = extent.check_append(epoch, offset);
         checked.map_err(|_| self.broken("I2", "an extent changed under the lock of an append"))
     }
 
     /// I1: bytes below `end` may be acknowledged as durable, because the file was synced up to
     /// there.
     pub(super) fn assert_synced(&self, extent: &Extent, end: ExtentOffset) -> Result<(), Error> {
+        extent.check_kept(end)?;
         let mut state = extent.state();
         if state.synced < end {
             return Err(self.broken("I1", "acknowledged before the sync of its bytes"));
@@ -50,6 +52,7 @@ impl Store {
         if !self.journal.is_durable(batch) {
             return Err(self.broken("I1", "acknowledged before the sync of its journal batch"));
         }
+        extent.check_kept(end)?;
         let mut state = extent.state();
         state.acknowledged = state.acknowledged.max(end);
         Ok(())

@@ -12,12 +12,11 @@ use crate::capacity::Error;
 use crate::capacity::LogFrame;
 use crate::capacity::disk::store::Store;
 use crate::capacity::extent::frame::{
-    CHUNK, FRAME_PAYLOAD_MAX, HEAD_MAX, HEADER, Head, LocationFrame, Verified, frame_end,
-    frames_in, frames_of, head_len,
+    FRAME_PAYLOAD_MAX, HEAD_MAX, HEADER, Head, RawFrame, Verified, frame_end, frames_of, head_len,
 };
 use crate::capacity::extent::memory::{Extent, Status};
+use crate::capacity::extent::part::{FramePart, PartReader, WantedPart, parts_of};
 use crate::capacity::units::{index, offset_up, size};
-use crate::types::Crc32c;
 use crate::types::ExtentOffset;
 use crate::types::Location;
 
@@ -28,12 +27,14 @@ const TOGETHER_MAX: u64 = 64 * 1024;
 /// Bytes that a log replay reads at a time.
 const WINDOW: u64 = 256 * 1024;
 
-/// The result of reading one frame.
-struct ReadFrame {
-    /// The checksum of the whole frame's payload.
-    frame_crc: Crc32c,
-    /// The requested bytes.
-    wanted: Verified,
+/// A frame that was read and verified.
+struct GoodFrame {
+    offset: ExtentOffset,
+    /// Header and checksum table.
+    head: Bytes,
+    payload: Verified,
+    /// Where the next frame is expected.
+    next: ExtentOffset,
 }
 
 impl Store {
@@ -74,55 +75,49 @@ impl Store {
         range: Range<u64>,
     ) -> Result<Vec<Verified>, Error> {
         check_location(extent, location, &range)?;
-        let whole = range == (0..location.len.get());
-        let mut crc: Option<Crc32c> = None;
-        let mut pieces = Vec::new();
-        for frame in frames_in(location, &range) {
-            let read = self.read_location_frame(extent, &frame, &range).await?;
-            if frame.len == location.len.get() && read.frame_crc != location.crc {
-                return Err(extent.corrupt(frame.offset));
-            }
-            crc = Some(crc.map_or(read.frame_crc, |crc| crc.combine(read.frame_crc, frame.len)));
-            pieces.push(read.wanted);
+        let mut reader = PartReader::new(location);
+        for part in parts_of(location, &range) {
+            let bytes = self.read_part(extent, &part).await?;
+            reader.take(&part, &bytes).map_err(|offset| extent.corrupt(offset))?;
         }
-        if whole && crc.is_some_and(|crc| crc != location.crc) {
-            return Err(extent.corrupt(location.offset));
-        }
-        Ok(pieces)
+        reader.finish(&range).map_err(|offset| extent.corrupt(offset))
     }
 
-    async fn read_location_frame(
+    /// The parts of frames that have bytes `range` of a location. They are not verified: the
+    /// reader does that.
+    pub(crate) async fn read_parts(
         &self,
         extent: &Arc<Extent>,
-        frame: &LocationFrame,
-        range: &Range<u64>,
-    ) -> Result<ReadFrame, Error> {
-        let corrupt = || extent.corrupt(frame.offset);
-        let wanted = range.start.max(frame.at) - frame.at..(range.end - frame.at).min(frame.len);
-        let first = wanted.start / CHUNK;
-        let stored = first * CHUNK..(wanted.end.div_ceil(CHUNK) * CHUNK).min(frame.len);
+        location: &Location,
+        range: Range<u64>,
+    ) -> Result<Vec<FramePart>, Error> {
+        check_location(extent, location, &range)?;
+        let mut parts = Vec::new();
+        for part in parts_of(location, &range) {
+            parts.push(self.read_part(extent, &part).await?);
+        }
+        Ok(parts)
+    }
+
+    async fn read_part(
+        &self,
+        extent: &Arc<Extent>,
+        WantedPart { frame, chunks: stored, .. }: &WantedPart,
+    ) -> Result<FramePart, Error> {
         let head_len = head_len(frame.len);
-        let (head, chunks) = if stored.start <= TOGETHER_MAX {
-            let len = head_len + stored.end;
-            let bytes = self.fetch(extent, frame.offset, len).await?;
-            if size(bytes.len()) < len {
-                return Err(corrupt());
-            }
-            (bytes.slice(..index(head_len)), bytes.slice(index(head_len + stored.start)..))
-        } else {
+        if stored.start > TOGETHER_MAX {
             let head = self.fetch(extent, frame.offset, head_len).await?;
             let at = frame.offset + head_len + stored.start;
-            (head, self.fetch(extent, at, stored.end - stored.start).await?)
-        };
-        let head = Head::parse(&head, extent.id, frame.offset).ok_or_else(corrupt)?;
-        let complete = size(chunks.len()) == stored.end - stored.start;
-        if head.len != frame.len || !complete {
-            return Err(corrupt());
+            let chunks = self.fetch(extent, at, stored.end - stored.start).await?;
+            return Ok(FramePart { head, chunks });
         }
-        let chunks = head.verified(first, chunks).ok_or_else(corrupt)?;
-        let from = index(wanted.start - stored.start);
-        let to = index(wanted.end - stored.start);
-        Ok(ReadFrame { frame_crc: head.crc, wanted: chunks.slice(from..to) })
+        let len = head_len + stored.end;
+        let bytes = self.fetch(extent, frame.offset, len).await?;
+        if size(bytes.len()) < len {
+            return Err(extent.corrupt(frame.offset));
+        }
+        let chunks = bytes.slice(index(head_len + stored.start)..);
+        Ok(FramePart { head: bytes.slice(..index(head_len)), chunks })
     }
 
     /// Reads the frame at or after `offset`; see [`crate::capacity::Capacity::next_frame`].
@@ -131,34 +126,62 @@ impl Store {
         extent: &Arc<Extent>,
         offset: ExtentOffset,
     ) -> Result<Option<LogFrame>, Error> {
+        let Some(GoodFrame { offset, head: _, payload, next }) =
+            self.good_frame(extent, offset).await?
+        else {
+            return Ok(None);
+        };
+        Ok(Some(LogFrame { offset, payload: payload.into_bytes(), next }))
+    }
+
+    /// Reads whole frames from `from` on, as they lie in the extent, until they have `bytes_max`
+    /// bytes. No frame means that the extent has none there.
+    pub(crate) async fn raw_frames(
+        &self,
+        extent: &Arc<Extent>,
+        from: ExtentOffset,
+        bytes_max: u64,
+    ) -> Result<Vec<RawFrame>, Error> {
+        let (mut frames, mut bytes, mut at) = (Vec::new(), 0, from);
+        while bytes < bytes_max {
+            let Some(GoodFrame { offset, head, payload, next }) =
+                self.good_frame(extent, at).await?
+            else {
+                break;
+            };
+            let whole = [&head[..], &payload.into_bytes()[..]].concat();
+            bytes += size(whole.len());
+            frames.push(RawFrame { offset, bytes: Bytes::from(whole) });
+            at = next;
+        }
+        Ok(frames)
+    }
+
+    /// The frame at or after `offset`; `None` at the end of the extent.
+    async fn good_frame(
+        &self,
+        extent: &Arc<Extent>,
+        offset: ExtentOffset,
+    ) -> Result<Option<GoodFrame>, Error> {
         let Some(offset) = skip_dead(extent, offset)? else {
             extent.set_window(None);
             return Ok(None);
         };
         for start in [offset, offset_up(offset)] {
-            let head = self.fetch_ahead(extent, start, HEADER).await?;
-            let Some(head) = self.parse_ahead(extent, start, &head).await? else { continue };
+            let header = self.fetch_ahead(extent, start, HEADER).await?;
+            let Some(len) = Head::claimed_len(&header) else { continue };
+            let bytes = self.fetch_ahead(extent, start, head_len(len)).await?;
+            let Some(head) = Head::parse(&bytes, extent.id, start) else { continue };
             let payload = self.fetch_ahead(extent, start + head.head_len(), head.len).await?;
             if size(payload.len()) != head.len {
                 break;
             }
             let Some(payload) = head.verified(0, payload) else { break };
             let next = frame_end(start, head.len);
-            return Ok(Some(LogFrame { offset: start, payload: payload.into_bytes(), next }));
+            return Ok(Some(GoodFrame { offset: start, head: bytes, payload, next }));
         }
         self.metrics.corrupt_frames.inc();
         Err(extent.corrupt(offset))
-    }
-
-    async fn parse_ahead(
-        &self,
-        extent: &Arc<Extent>,
-        start: ExtentOffset,
-        header: &[u8],
-    ) -> Result<Option<Head>, Error> {
-        let Some(len) = Head::claimed_len(header) else { return Ok(None) };
-        let head = self.fetch_ahead(extent, start, head_len(len)).await?;
-        Ok(Head::parse(&head, extent.id, start))
     }
 
     /// Reads `len` bytes for a replay, and the bytes that follow them: records are small and are

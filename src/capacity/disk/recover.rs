@@ -1,6 +1,6 @@
-//! Recovery of one disk: replays the journal into the extents' files, then seals every extent that
-//! was open, because its writer has ended. At that point all acknowledged bytes are in the file.
-//! Other bytes may be kept or cut off.
+//! Recovery of one disk: replays the journal into the extents' files, then ends every extent that
+//! was open (`found_open.rs`), because its writer has ended. At that point all acknowledged bytes
+//! are in the file. Other bytes may be kept or cut off.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -21,8 +21,7 @@ use crate::capacity::disk::seal::sealed_change;
 use crate::capacity::disk::space::SpaceWatch;
 use crate::capacity::disk::store::{Store, StoreSetup, extent_of, path_of};
 use crate::capacity::extent::header::{
-    DATA_AT, Header, Slot, encode_padding, file_offset, padding_at, padding_len, parse_padding,
-    sealed_file_len,
+    DATA_AT, Header, Slot, file_offset, padding_at, padding_len, parse_padding, sealed_file_len,
 };
 use crate::capacity::extent::map::Body;
 use crate::capacity::extent::memory::{Extent, Frees};
@@ -35,7 +34,6 @@ use crate::capacity::journal::replay::Replay;
 use crate::capacity::journal::writer::Journal;
 use crate::capacity::units::{PAGE, index};
 use crate::env::{Disk, DiskError, DiskFile};
-use crate::types::Crc32c;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::ExtentOffset;
@@ -43,11 +41,11 @@ use crate::types::ExtentOffset;
 /// How many extents are examined and sealed concurrently.
 const EXAMINED_AT_ONCE: usize = 16;
 
-/// An extent that was found on the disk. It is sealed.
-struct FoundExtent {
-    extent: Extent,
+/// An extent that was found on the disk. It is sealed or closed.
+pub(super) struct FoundExtent {
+    pub(super) extent: Extent,
     /// Ranges that are dead according to its file.
-    dead: Vec<Range<ExtentOffset>>,
+    pub(super) dead: Vec<Range<ExtentOffset>>,
 }
 
 /// All extents of the disk.
@@ -58,11 +56,11 @@ struct FoundExtents {
 }
 
 /// An extent that was open when its writer ended.
-struct OpenExtent<'a> {
-    id: ExtentId,
-    kind: ExtentKind,
-    slot: Slot,
-    file: &'a Arc<dyn DiskFile>,
+pub(super) struct OpenExtent<'a> {
+    pub(super) id: ExtentId,
+    pub(super) kind: ExtentKind,
+    pub(super) slot: Slot,
+    pub(super) file: &'a Arc<dyn DiskFile>,
 }
 
 /// One disk being opened.
@@ -209,7 +207,7 @@ impl Recovery<'_> {
         Ok(opens)
     }
 
-    /// Finds every extent of the disk and seals those that are open.
+    /// Finds every extent of the disk and seals or closes those that are open.
     async fn extents(
         &self,
         known: &Contents,
@@ -242,7 +240,9 @@ impl Recovery<'_> {
             } else {
                 let Some(found) = examined.remove(&id).flatten() else { continue };
                 let FoundExtent { extent, dead: padding } = found;
-                changes.push(sealed_change(&extent));
+                if extent.state().slot.sealed {
+                    changes.push(sealed_change(&extent));
+                }
                 // The dead ranges of the catalog are inserted first. Otherwise a change for padding
                 // would replace a longer range in the catalog that begins at the same offset.
                 insert_dead(&extent, &dead);
@@ -266,8 +266,8 @@ impl Recovery<'_> {
         Ok(FoundExtents { extents, changes })
     }
 
-    /// Examines an extent's first page and seals the extent if it was open. `None` if its creation
-    /// was never completed.
+    /// Examines an extent's first page, and seals or closes the extent if it was open. `None` if
+    /// its creation was never completed.
     async fn examine(
         &self,
         id: ExtentId,
@@ -338,76 +338,6 @@ impl Recovery<'_> {
         Ok(parse_padding(&list, slot).unwrap_or_default())
     }
 
-    /// Finds where an open extent ends and seals it there.
-    async fn end_open(
-        &self,
-        open: OpenExtent<'_>,
-        known_end: ExtentOffset,
-    ) -> Result<FoundExtent, OpenError> {
-        let id = open.id;
-        let mut walker = Walker::new(Body::plain(Arc::clone(open.file)), id);
-        let mut reach = walker.follow(open.slot.len).await.map_err(|e| self.failed(e))?;
-        while reach.end < known_end {
-            // The journal proves that the bytes before `known_end` were durable, so this is damage
-            // and not a torn tail. The frames that follow are kept. Reads of the damaged frame
-            // fail.
-            tracing::error!(
-                extent = %id, offset = reach.end.get(),
-                "acknowledged frames are damaged; reads of them fail, and the frames after them \
-                 are kept"
-            );
-            let from = match walker.search(reach.end + 1..known_end).await {
-                Ok(found) => found.unwrap_or(known_end),
-                Err(error) => return Err(self.failed(error)),
-            };
-            let rest = walker.follow(from).await.map_err(|e| self.failed(e))?;
-            reach.end = rest.end.max(from);
-            reach.padding.extend(rest.padding);
-        }
-        self.seal_at(open, reach).await
-    }
-
-    /// Seals an extent where its frames end.
-    async fn seal_at(&self, open: OpenExtent<'_>, reach: Reach) -> Result<FoundExtent, OpenError> {
-        let OpenExtent { id, kind, slot, file } = open;
-        let Reach { end, padding, .. } = reach;
-        let list = encode_padding(&padding);
-        let mut sealed = Slot {
-            sequence: slot.sequence + 1,
-            epoch: slot.epoch,
-            sealed: true,
-            len: end,
-            padding: u32::try_from(padding.len()).unwrap_or(0),
-            padding_crc: Crc32c::of(&list),
-            ..slot
-        };
-        self.with_room(PAGE, || file.set_len(file_offset(end).get())).await?;
-        let work = async {
-            if sealed.padding > 0 {
-                match file.write_at(padding_at(end).get(), vec![list]).await {
-                    // The list only serves accounting, and a full disk must start.
-                    Err(DiskError::Full) => {
-                        (sealed.padding, sealed.padding_crc) = (0, Crc32c::EMPTY);
-                    }
-                    other => other?,
-                }
-            }
-            file.sync().await?;
-            file.write_sync(sealed.offset().get(), vec![sealed.encode()]).await?;
-            // The other slot gets the seal too, so that damage to one slot does not make the extent
-            // open again.
-            sealed.sequence += 1;
-            file.write_at(sealed.offset().get(), vec![sealed.encode()]).await
-        };
-        work.await.map_err(|e| self.failed(e))?;
-        self.opening.metrics.fsyncs.inc_by(2);
-        tracing::info!(
-            extent = %id, %end,
-            "extent sealed at the start, because its writer has ended"
-        );
-        Ok(FoundExtent { extent: Extent::new(id, kind, sealed), dead: padding })
-    }
-
     /// Seals an extent with a damaged first page. Each frame names its extent and offset, so all
     /// intact frames are kept.
     async fn rescue(
@@ -433,7 +363,8 @@ impl Recovery<'_> {
         self.with_room(PAGE, || file.write_at(0, vec![page.clone()])).await?;
         let slot = Slot::parse(&page).expect("a new page has a slot");
         let open = OpenExtent { id, kind: header.kind, slot, file };
-        self.seal_at(open, Reach { end: end.min(limit), ..Reach::default() }).await
+        let reach = Reach { end: end.min(limit), ..Reach::default() };
+        self.end_rescued(open, reach).await
     }
 
     fn unknown_header(&self, extent: ExtentId) -> Header {
@@ -444,7 +375,11 @@ impl Recovery<'_> {
     /// Does work that may need `needed` more bytes. On a full disk, tries again a few times: other
     /// programs may free space, and without this disk a part of the store is out of service until
     /// the next start.
-    async fn with_room<F>(&self, needed: u64, work: impl Fn() -> F) -> Result<(), OpenError>
+    pub(super) async fn with_room<F>(
+        &self,
+        needed: u64,
+        work: impl Fn() -> F,
+    ) -> Result<(), OpenError>
     where
         F: Future<Output = Result<(), DiskError>>,
     {
@@ -465,7 +400,7 @@ impl Recovery<'_> {
         }
     }
 
-    fn failed(&self, error: DiskError) -> OpenError {
+    pub(super) fn failed(&self, error: DiskError) -> OpenError {
         OpenError::Disk { disk: self.place, error }
     }
 }
@@ -494,5 +429,5 @@ fn insert_dead(extent: &Extent, dead: &Ranges) {
 /// Whether all bytes are dead: a crash came between the last free and the removal.
 fn wholly_dead(extent: &Extent) -> bool {
     let state = extent.state();
-    state.end > ExtentOffset::START && state.dead.total() >= state.end.get()
+    state.slot.sealed && state.end > ExtentOffset::START && state.dead.total() >= state.end.get()
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::capacity::Error;
+use crate::capacity::ExtentState;
 use crate::capacity::disk::catalog::Change;
 use crate::capacity::disk::store::Store;
 use crate::capacity::extent::header::{encode_padding, padding_at, padding_len};
@@ -48,19 +49,61 @@ impl Store {
         let held = check_epoch(extent, epoch)?;
         {
             let state = extent.state();
-            if state.slot.sealed {
-                return Ok(state.end);
+            match state.phase() {
+                ExtentState::Sealed => return Ok(state.end),
+                ExtentState::Closed => return Err(Error::Sealed { extent: extent.id }),
+                ExtentState::Open => {}
             }
         }
         let end = self.write_tail(extent, &changing).await?;
+        self.seal_here(extent, end, epoch.max(held)).await?;
+        drop(changing);
+        Ok(end)
+    }
+
+    /// Seals a copy at the length on which all copies of the extent agree. What is beyond it is cut
+    /// off: it was not answered to the writer. The length is recorded elsewhere. So a crash half
+    /// way may leave an open copy of which a part is gone: it is sealed at that length later.
+    pub(crate) async fn seal_at(
+        &self,
+        extent: &Arc<Extent>,
+        epoch: Epoch,
+        len: ExtentOffset,
+    ) -> Result<(), Error> {
+        self.health.check()?;
+        let changing = Arc::clone(&extent.changing).lock_owned().await;
+        let held = check_epoch(extent, epoch)?;
+        let (sealed, end) = {
+            let state = extent.state();
+            (state.slot.sealed, state.end)
+        };
+        if sealed && end == len {
+            return Ok(());
+        }
+        if sealed || end < len {
+            return Err(Error::WrongOffset { extent: extent.id, expected: end });
+        }
+        self.write_tail(extent, &changing).await?;
+        extent.state().cut(len);
+        extent.set_window(None);
+        self.seal_here(extent, len, epoch.max(held)).await
+    }
+
+    /// Seals the extent at its end, all of which is in the file. The caller holds the change lock.
+    async fn seal_here(
+        &self,
+        extent: &Arc<Extent>,
+        end: ExtentOffset,
+        epoch: Epoch,
+    ) -> Result<(), Error> {
         let padding = self.write_padding(extent, end).await?;
         self.sync_to(extent, end).await?;
         // Before the slot, whose sync also makes the new file length durable. After the seal the
         // extent is in the catalog, so no later start would examine its file.
         self.trim(extent, end, padding.count).await;
-        let epoch = epoch.max(held);
         self.write_slot(extent, true, |slot| {
             slot.sealed = true;
+            slot.incomplete = false;
             slot.len = end;
             slot.epoch = epoch;
             slot.padding = padding.count;
@@ -80,7 +123,24 @@ impl Store {
         if all_dead {
             self.remove_now(extent).await?;
         }
-        drop(changing);
+        Ok(())
+    }
+
+    /// Raises the extent's epoch and makes everything that was appended durable. Returns where the
+    /// copy ends.
+    pub(crate) async fn fence_copy(
+        &self,
+        extent: &Arc<Extent>,
+        epoch: Epoch,
+    ) -> Result<ExtentOffset, Error> {
+        self.health.check()?;
+        let changing = Arc::clone(&extent.changing).lock_owned().await;
+        let held = check_epoch(extent, epoch)?;
+        let end = self.write_tail(extent, &changing).await?;
+        self.sync_to(extent, end).await?;
+        if epoch > held {
+            self.write_slot(extent, true, |slot| slot.epoch = epoch).await?;
+        }
         Ok(end)
     }
 
@@ -148,7 +208,7 @@ impl Store {
 }
 
 /// The extent's epoch, if `epoch` is not below it and the extent was not removed.
-fn check_epoch(extent: &Extent, epoch: Epoch) -> Result<Epoch, Error> {
+pub(super) fn check_epoch(extent: &Extent, epoch: Epoch) -> Result<Epoch, Error> {
     let state = extent.state();
     if state.status == Status::Removed {
         return Err(extent.missing());

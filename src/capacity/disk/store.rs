@@ -12,14 +12,13 @@ use crate::capacity::ExtentKind;
 use crate::capacity::disk::catalog::{Catalog, Change};
 use crate::capacity::disk::open_files::OpenFiles;
 use crate::capacity::disk::space::SpaceWatch;
-use crate::capacity::extent::header::{DATA_AT, Header, Slot, file_offset};
+use crate::capacity::extent::header::{DATA_AT, NewExtent, Slot, file_offset};
 use crate::capacity::extent::memory::Extent;
 use crate::capacity::health::Health;
 use crate::capacity::journal::writer::Journal;
 use crate::capacity::metrics::CapacityMetrics;
 use crate::capacity::units::offset_up;
 use crate::env::{Disk, DiskError, Env};
-use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 
@@ -165,18 +164,13 @@ impl Store {
 
     /// Creates an extent's file, after [`Self::begin_creation`]. It is durable when this returns.
     /// The header is durable before the name, so a file that survives a crash has its header.
-    pub(crate) async fn create(
-        &self,
-        id: ExtentId,
-        kind: ExtentKind,
-        epoch: Epoch,
-    ) -> Result<Arc<Extent>, Error> {
+    pub(crate) async fn create(&self, new: NewExtent) -> Result<Arc<Extent>, Error> {
+        let NewExtent { extent: id, kind, .. } = new;
         if let Err(error) = self.may_create(kind).await {
             self.creation_done(id);
             return Err(error);
         }
-        let header = Header { extent: id, kind, created: epoch, store: self.store_id };
-        let page = header.page();
+        let page = new.page(self.store_id);
         let file = match self.disk.create(&path_of(id)).await {
             Ok(file) => file,
             Err(DiskError::Full) => {

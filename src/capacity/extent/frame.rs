@@ -18,6 +18,11 @@ use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 use crate::types::Location;
 
+mod received;
+
+pub(crate) use received::Expected;
+pub use received::RawFrame;
+
 /// The most payload bytes of one frame. A longer payload takes several frames, all full but the
 /// last.
 pub const FRAME_PAYLOAD_MAX: u64 = 1024 * 1024;
@@ -153,11 +158,6 @@ struct PreparedFrame {
 }
 
 impl Prepared {
-    /// Payload bytes.
-    pub(crate) fn len(&self) -> u64 {
-        self.len
-    }
-
     /// Splits a payload into frames and computes the checksum of each chunk. Copies no bytes.
     pub(crate) fn new(payload: Payload) -> Self {
         let mut frames = Vec::new();
@@ -237,6 +237,8 @@ pub(crate) struct Placed {
     pub(crate) locations: Vec<Location>,
     /// Frames.
     pub(crate) frames: u64,
+    /// Payload bytes of these frames.
+    pub(crate) payload_bytes: u64,
 }
 
 /// Encodes payloads as the next frames of an extent that ends at `end`.
@@ -255,8 +257,10 @@ pub(crate) fn place(
         padding: Vec::new(),
         locations: Vec::with_capacity(payloads.len()),
         frames: 0,
+        payload_bytes: 0,
     };
     for payload in payloads {
+        placed.payload_bytes += payload.len;
         let start = start_at(placed.end, payload.len);
         if start > placed.end {
             placed.padding.push(placed.end..start);

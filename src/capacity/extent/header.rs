@@ -50,6 +50,10 @@ pub(crate) struct Slot {
     pub(crate) epoch: Epoch,
     /// Whether it is sealed.
     pub(crate) sealed: bool,
+    /// Whether bytes of an unsealed copy are known to be missing: it is being copied from another
+    /// node, or the journal or later frames prove more than its sound prefix. Its end then says
+    /// nothing about where the extent ends (ADR 0050).
+    pub(crate) incomplete: bool,
     /// If sealed, the logical length. If open, a length that is known to be durable and intact;
     /// recovery searches for later frames from there.
     pub(crate) len: ExtentOffset,
@@ -63,6 +67,28 @@ pub(crate) struct Slot {
     pub(crate) map_crc: Crc32c,
     /// Position of the map in the file.
     pub(crate) map_at: FileOffset,
+}
+
+/// An extent to be created.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewExtent {
+    /// Its id, which the coordinator issued.
+    pub(crate) extent: ExtentId,
+    /// Its kind.
+    pub(crate) kind: ExtentKind,
+    /// The epoch of its writer.
+    pub(crate) epoch: Epoch,
+    /// Whether it is a copy to which bytes of another copy will be added.
+    pub(crate) incomplete: bool,
+}
+
+impl NewExtent {
+    /// The first page of its file in a store.
+    pub(crate) fn page(&self, store: u128) -> Bytes {
+        let Self { extent, kind, epoch, incomplete } = *self;
+        let header = Header { extent, kind, created: epoch, store };
+        header.page_with(&[Slot { incomplete, ..Slot::new(1, epoch) }])
+    }
 }
 
 impl Header {
@@ -123,6 +149,7 @@ impl Slot {
             sequence,
             epoch,
             sealed: false,
+            incomplete: false,
             len: ExtentOffset::START,
             padding: 0,
             padding_crc: Crc32c::EMPTY,
@@ -143,7 +170,8 @@ impl Slot {
         let mut bytes = BytesMut::with_capacity(SLOT);
         bytes.put_u32_le(SLOT_MAGIC);
         bytes.put_u8(u8::from(self.sealed));
-        bytes.put_bytes(0, 3);
+        bytes.put_u8(u8::from(self.incomplete));
+        bytes.put_bytes(0, 2);
         bytes.put_u64_le(self.sequence);
         bytes.put_u64_le(self.epoch.get());
         bytes.put_u64_le(self.len.get());
@@ -181,6 +209,7 @@ impl Slot {
                 1 => true,
                 _ => return None,
             },
+            incomplete: *bytes.get(5)? != 0,
             len: ExtentOffset::new(get_u64(bytes, 24)?),
             padding: get_u32(bytes, 32)?,
             padding_crc: get_crc(bytes, 36)?,

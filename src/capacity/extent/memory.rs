@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use crate::capacity::AppendRequest;
 use crate::capacity::Error;
 use crate::capacity::ExtentInfo;
 use crate::capacity::ExtentKind;
@@ -100,6 +99,8 @@ pub(crate) struct State {
     /// The slot as last written to the file's first page: epoch, whether it is sealed, known good
     /// length.
     pub(crate) slot: Slot,
+    /// Whether it takes no appends although it is not sealed: see [`ExtentState::Closed`].
+    pub(crate) closed: bool,
     /// Whether that slot is not yet known to be durable.
     pub(crate) slot_unsynced: bool,
     /// Its open file, if any.
@@ -135,9 +136,30 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Whether it takes appends.
+    pub(crate) fn phase(&self) -> ExtentState {
+        match (self.slot.sealed, self.closed) {
+            (true, _) => ExtentState::Sealed,
+            (false, true) => ExtentState::Closed,
+            (false, false) => ExtentState::Open,
+        }
+    }
+
     /// The open file with its map.
     pub(crate) fn body(&self) -> Option<Body> {
         self.file.clone().map(|file| Body { file, map: self.map.clone() })
+    }
+
+    /// Drops everything from `end` on.
+    pub(crate) fn cut(&mut self, end: ExtentOffset) {
+        let marks = [&mut self.end, &mut self.written, &mut self.synced, &mut self.acknowledged];
+        for mark in marks.into_iter().chain([&mut self.direct]) {
+            *mark = (*mark).min(end);
+        }
+        self.padding.retain(|range| range.start < end);
+        self.padding_noted = self.padding_noted.min(self.padding.len());
+        let kept = self.dead.iter().filter(|range| range.start < end);
+        self.dead = kept.map(|range| range.start..range.end.min(end)).collect();
     }
 
     /// Logical bytes that are neither freed nor padding.
@@ -159,6 +181,7 @@ impl Extent {
         let state = State {
             status: Status::Here,
             slot,
+            closed: false,
             slot_unsynced: false,
             file: None,
             listed: false,
@@ -186,6 +209,18 @@ impl Extent {
         }
     }
 
+    /// A copy that takes no appends and ends at `end`, all of which is durable in its file.
+    pub(crate) fn closed(id: ExtentId, kind: ExtentKind, slot: Slot, end: ExtentOffset) -> Self {
+        let extent = Self::new(id, kind, slot);
+        {
+            let mut state = extent.state();
+            state.closed = true;
+            (state.end, state.written, state.synced, state.allocated) = (end, end, end, end);
+            state.acknowledged = end;
+        }
+        extent
+    }
+
     /// Locks the state. A poisoned lock is ignored: changes are plain assignments, which do not
     /// panic half way.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -208,11 +243,11 @@ impl Extent {
         Error::Corrupt { extent: self.id, offset }
     }
 
-    /// Whether the writer may append at its offset.
-    pub(crate) fn check_append(&self, request: &AppendRequest) -> Result<(), Error> {
-        self.check_open(request.epoch)?;
+    /// Whether a writer of this epoch may append at this offset.
+    pub(crate) fn check_append(&self, epoch: Epoch, offset: ExtentOffset) -> Result<(), Error> {
+        self.check_open(epoch)?;
         let expected = self.state().end;
-        if request.offset != expected {
+        if offset != expected {
             return Err(Error::WrongOffset { extent: self.id, expected });
         }
         Ok(())
@@ -229,7 +264,16 @@ impl Extent {
         if epoch < state.slot.epoch {
             return Err(Error::Fenced { extent: self.id, epoch: state.slot.epoch });
         }
-        if state.slot.sealed {
+        if state.slot.sealed || state.closed {
+            return Err(Error::Sealed { extent: self.id });
+        }
+        Ok(())
+    }
+
+    /// Whether appended bytes below `end` are still there. They are not if the copy was sealed at a
+    /// smaller length meanwhile.
+    pub(crate) fn check_kept(&self, end: ExtentOffset) -> Result<(), Error> {
+        if self.state().end < end {
             return Err(Error::Sealed { extent: self.id });
         }
         Ok(())
@@ -246,7 +290,7 @@ impl Extent {
         ExtentInfo {
             extent: self.id,
             kind: self.kind,
-            state: if state.slot.sealed { ExtentState::Sealed } else { ExtentState::Open },
+            state: state.phase(),
             epoch: state.slot.epoch,
             len: state.end.get(),
             freed: state.dead.total(),

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::capacity::AppendRequest;
 use crate::capacity::Appended;
 use crate::capacity::CapacityConfig;
 use crate::capacity::CapacityMetrics;
@@ -14,6 +15,7 @@ use crate::capacity::Durability;
 use crate::capacity::ExtentKind;
 use crate::capacity::disk::open::open_all;
 use crate::capacity::disk::opening::Opening;
+use crate::capacity::extent::header::NewExtent;
 use crate::env::Env;
 use crate::env::Tasks;
 use crate::env::clock::SimClock;
@@ -41,7 +43,8 @@ async fn disk_that_breaks(invariant: &'static str) -> (Arc<Store>, Arc<Extent>) 
     let disk = SimDisk::new(1, 64 << 20).disk();
     let store = open_all(vec![disk], &opening).await.unwrap().remove(0).unwrap().store;
     store.health.tasks.expect_violation(invariant);
-    let extent = store.create(ID, ExtentKind::Data, ONE).await.unwrap();
+    let new = NewExtent { extent: ID, kind: ExtentKind::Data, epoch: ONE, incomplete: false };
+    let extent = store.create(new).await.unwrap();
     (store, extent)
 }
 

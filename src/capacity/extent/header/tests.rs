@@ -16,6 +16,7 @@ fn slot(sequence: u64) -> Slot {
         sequence,
         epoch: Epoch::new(4),
         sealed: true,
+        incomplete: true,
         len: ExtentOffset::new(0x5000),
         padding: 2,
         padding_crc: Crc32c::new(7),
@@ -49,7 +50,7 @@ fn first_page_has_these_bytes() {
 fn slot_has_these_bytes() {
     let fields = [
         &b"BYSL"[..],
-        &[1, 0, 0, 0],
+        &[1, 1, 0, 0],
         &[6, 0, 0, 0, 0, 0, 0, 0],
         &[4, 0, 0, 0, 0, 0, 0, 0],
         &[0, 0x50, 0, 0, 0, 0, 0, 0],

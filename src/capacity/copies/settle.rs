@@ -1,0 +1,157 @@
+//! Agreement on the end of an extent that its writer gave up, or whose writer is dead.
+//!
+//! The steps are those of ADR 0050, and their order matters:
+//! 1. fence the members, so that no late append is answered;
+//! 2. the greatest end of a copy that is not incomplete counts: it is at or after every answered
+//!    byte, because all members had synced what was answered;
+//! 3. *level*: give every copy that was reached the bytes up to that end;
+//! 4. record the end. If an end was recorded before, that one counts;
+//! 5. seal all copies there.
+//!
+//! Without step 3 the disk with the longest copy could be lost after step 4, and no copy would
+//! reach the recorded end.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::future::join_all;
+use thiserror::Error as ThisError;
+
+use super::Members;
+use super::pull::Source;
+use super::pull::pull;
+use crate::capacity::CopyId;
+use crate::capacity::Error;
+use crate::capacity::ExtentState;
+use crate::capacity::Member;
+use crate::types::Epoch;
+use crate::types::ExtentId;
+use crate::types::ExtentOffset;
+
+/// Where the end of an extent that did not end cleanly is recorded. The first record of an extent
+/// wins.
+#[async_trait]
+pub trait EndRecord: Send + Sync + Debug {
+    /// The recorded end, if there is one.
+    ///
+    /// # Errors
+    /// Why the record could not be read.
+    async fn recorded(&self, extent: ExtentId) -> Result<Option<ExtentOffset>, String>;
+
+    /// Records this end, unless there is a record. Returns the recorded end.
+    ///
+    /// # Errors
+    /// Why it is not known whether an end was recorded.
+    async fn record(&self, extent: ExtentId, end: ExtentOffset) -> Result<ExtentOffset, String>;
+}
+
+/// Why an extent has no agreed end yet. Try again when more members are there.
+#[derive(Clone, Debug, ThisError)]
+pub enum Unsettled {
+    /// No member was reached that may say where the extent ends.
+    #[error("no complete copy of the extent was reached")]
+    NoWitness,
+    /// The copies that were reached could not be made equal.
+    #[error("a copy could not be completed: {0}")]
+    NotLevel(Error),
+    /// The record was not read or written.
+    #[error("the end could not be recorded: {0}")]
+    NotRecorded(String),
+    /// No copy that was reached has all bytes up to the recorded end.
+    #[error("no copy that was reached has all bytes up to {end}")]
+    Short {
+        /// The recorded end.
+        end: ExtentOffset,
+    },
+}
+
+/// A settled extent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settlement {
+    /// Where the extent ends.
+    pub end: ExtentOffset,
+    /// How many copies are sealed there. Others are sealed when their nodes are back.
+    pub sealed: usize,
+}
+
+/// A member that was reached and fenced.
+#[derive(Clone, Debug)]
+struct Reached {
+    member: Arc<dyn Member>,
+    end: ExtentOffset,
+    sealed: bool,
+    incomplete: bool,
+}
+
+/// Agrees on the end of an extent and seals the copies that can be reached. `epoch` is above the
+/// writer's. May be repeated, also concurrently.
+///
+/// # Errors
+/// [`Unsettled`]; nothing that was answered is lost.
+pub async fn settle(
+    members: &Members,
+    copy: CopyId,
+    epoch: Epoch,
+    record: &dyn EndRecord,
+) -> Result<Settlement, Unsettled> {
+    let recorded = record.recorded(copy.extent).await.map_err(Unsettled::NotRecorded)?;
+    let mut reached = reach(members, copy, epoch).await;
+    let sealed = reached.iter().find(|one| one.sealed).map(|one| one.end);
+    let end = match recorded.or(sealed) {
+        Some(end) => end,
+        None => {
+            let witnesses = reached.iter().filter(|one| !one.incomplete);
+            let greatest = witnesses.map(|one| one.end).max().ok_or(Unsettled::NoWitness)?;
+            level(&mut reached, copy, epoch, greatest).await.map_err(Unsettled::NotLevel)?;
+            record.record(copy.extent, greatest).await.map_err(Unsettled::NotRecorded)?
+        }
+    };
+    if !reached.iter().any(|one| one.end >= end) {
+        return Err(Unsettled::Short { end });
+    }
+    seal(reached, copy, epoch, end).await
+}
+
+/// Fences all members that can be reached.
+async fn reach(members: &Members, copy: CopyId, epoch: Epoch) -> Vec<Reached> {
+    let fenced = members.iter().map(|member| async move {
+        let end = member.fence(copy, epoch).await.ok()?;
+        let info = member.copy(copy.extent).await.ok()??;
+        let sealed = info.state == ExtentState::Sealed;
+        Some(Reached { member: Arc::clone(member), end, sealed, incomplete: info.incomplete })
+    });
+    join_all(fenced).await.into_iter().flatten().collect()
+}
+
+/// Gives every copy that was reached the bytes up to `end`, which one of them has.
+async fn level(
+    reached: &mut [Reached],
+    copy: CopyId,
+    epoch: Epoch,
+    end: ExtentOffset,
+) -> Result<(), Error> {
+    // What an incomplete copy has up to its end is sound.
+    let Some(longest) = reached.iter().find(|one| one.end >= end) else { return Ok(()) };
+    let longest = Arc::clone(&longest.member);
+    let source = Source { member: &*longest, end };
+    let short: Vec<_> = reached.iter_mut().filter(|one| one.end < end).collect();
+    for one in short {
+        pull(&*one.member, copy, epoch, source).await?;
+        one.end = end;
+    }
+    Ok(())
+}
+
+/// Seals the copies that were reached. Shorter ones get what they lack first.
+async fn seal(
+    mut reached: Vec<Reached>,
+    copy: CopyId,
+    epoch: Epoch,
+    end: ExtentOffset,
+) -> Result<Settlement, Unsettled> {
+    level(&mut reached, copy, epoch, end).await.map_err(Unsettled::NotLevel)?;
+    let calls = reached.iter().map(|one| one.member.seal_at(copy.extent, epoch, end));
+    let sealed = join_all(calls).await.iter().filter(|answer| answer.is_ok()).count();
+    Ok(Settlement { end, sealed })
+}

@@ -1,0 +1,200 @@
+//! The agreement on the end of an extent, step by step.
+
+use std::sync::Arc;
+
+use super::cluster::Calls;
+use super::cluster::Ends;
+use super::cluster::Node;
+use super::*;
+use crate::capacity::Error;
+use crate::capacity::ExtentState;
+use crate::capacity::Member;
+use crate::capacity::copies::CopyWriter;
+use crate::capacity::copies::EndRecord;
+use crate::capacity::copies::Members;
+use crate::capacity::copies::Unsettled;
+use crate::capacity::copies::settle;
+use crate::capacity::member::verify;
+use crate::types::ExtentOffset;
+
+async fn three() -> Vec<Arc<Node>> {
+    vec![Node::start(1).await, Node::start(2).await, Node::start(3).await]
+}
+
+fn members(nodes: &[Arc<Node>]) -> Members {
+    nodes.iter().map(|node| Arc::clone(node) as Arc<dyn Member>).collect()
+}
+
+async fn ends(nodes: &[Arc<Node>]) -> Vec<(ExtentState, ExtentOffset)> {
+    let mut ends = Vec::new();
+    for node in nodes {
+        let info = node.copy(ID).await.unwrap().unwrap();
+        ends.push((info.state, info.end));
+    }
+    ends
+}
+
+fn one(seed: u64, len: usize) -> Vec<Vec<Bytes>> {
+    vec![vec![payload(seed, len)]]
+}
+
+#[test]
+fn append_is_answered_when_all_have_it_and_a_clean_seal_needs_no_record() {
+    run(async {
+        let nodes = three().await;
+        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        let first = writer.append(one(1, 70_000)).await.unwrap();
+        let second = writer.append(one(2, 100)).await.unwrap();
+        for (seed, len, appended) in [(1, 70_000, &first), (2, 100, &second)] {
+            for node in &nodes {
+                let location = appended.locations[0];
+                let parts = node.read(&location, 0..len).await.unwrap();
+                let read = verify(&location, &(0..len), &parts).unwrap();
+                assert_eq!(read.concat(), payload(seed, len as usize));
+            }
+        }
+        assert_eq!(writer.seal().await.unwrap(), second.end);
+        assert_eq!(ends(&nodes).await, vec![(ExtentState::Sealed, second.end); 3]);
+        let ends = Ends::default();
+        let settled = settle(&members(&nodes), COPY, TWO, &ends).await.unwrap();
+        assert_eq!((settled.end, settled.sealed), (second.end, 3));
+        assert_eq!(ends.recorded(ID).await.unwrap(), None);
+    });
+}
+
+#[test]
+fn writer_gives_the_extent_up_when_a_member_does_not_answer() {
+    for calls in [Calls::Lost, Calls::CutAfter(0)] {
+        run(async {
+            let nodes = three().await;
+            let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+            let answered = writer.append(one(1, 5_000)).await.unwrap();
+            nodes[1].set_calls(calls);
+            assert_eq!(writer.append(one(2, 5_000)).await.unwrap_err().member, 1);
+            nodes[1].set_calls(Calls::Answered);
+            writer.append(one(3, 10)).await.unwrap_err();
+            assert_eq!(writer.end(), answered.end);
+            writer.seal().await.unwrap_err();
+            let settled = settle(&members(&nodes), COPY, TWO, &Ends::default()).await.unwrap();
+            assert_eq!(settled.sealed, 3);
+            assert!(settled.end >= answered.end);
+            assert_eq!(ends(&nodes).await, vec![(ExtentState::Sealed, settled.end); 3]);
+        });
+    }
+}
+
+#[test]
+fn greatest_end_counts_and_shorter_copies_pull() {
+    run(async {
+        let nodes = three().await;
+        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        let answered = writer.append(one(1, 5_000)).await.unwrap();
+        nodes[0].set_calls(Calls::Lost);
+        nodes[1].set_calls(Calls::Lost);
+        writer.append(one(2, 300_000)).await.unwrap_err();
+        nodes[0].set_calls(Calls::Answered);
+        let longest = nodes[2].copy(ID).await.unwrap().unwrap().end;
+        assert!(longest > answered.end);
+        // One member is away: it follows the record when it is back.
+        let record = Ends::default();
+        let settled = settle(&members(&nodes), COPY, TWO, &record).await.unwrap();
+        assert_eq!((settled.end, settled.sealed), (longest, 2));
+        nodes[1].set_calls(Calls::Answered);
+        let settled = settle(&members(&nodes), COPY, TWO, &record).await.unwrap();
+        assert_eq!((settled.end, settled.sealed), (longest, 3));
+        assert_eq!(ends(&nodes).await, vec![(ExtentState::Sealed, longest); 3]);
+    });
+}
+
+#[test]
+fn recorded_end_counts_and_a_longer_copy_is_cut() {
+    run(async {
+        let nodes = three().await;
+        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        let answered = writer.append(one(1, 5_000)).await.unwrap();
+        nodes[0].set_calls(Calls::Lost);
+        nodes[1].set_calls(Calls::Lost);
+        writer.append(one(2, 300_000)).await.unwrap_err();
+        nodes[0].set_calls(Calls::Answered);
+        nodes[1].set_calls(Calls::Answered);
+        nodes[2].set_calls(Calls::Lost);
+        let record = Ends::default();
+        let settled = settle(&members(&nodes), COPY, TWO, &record).await.unwrap();
+        assert_eq!((settled.end, settled.sealed), (answered.end, 2));
+        nodes[2].set_calls(Calls::Answered);
+        settle(&members(&nodes), COPY, TWO, &record).await.unwrap();
+        assert_eq!(ends(&nodes).await, vec![(ExtentState::Sealed, answered.end); 3]);
+    });
+}
+
+/// Level first, then record: afterwards the disk of the longest copy may be lost.
+#[test]
+fn end_is_recorded_only_when_all_that_were_reached_have_it() {
+    run(async {
+        let nodes = three().await;
+        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        writer.append(one(1, 5_000)).await.unwrap();
+        nodes[0].set_calls(Calls::Lost);
+        writer.append(one(2, 300_000)).await.unwrap_err();
+        // The short copy is fenced and then cut off while it pulls.
+        nodes[0].set_calls(Calls::CutAfter(3));
+        let record = Ends::default();
+        let unsettled = settle(&members(&nodes), COPY, TWO, &record).await;
+        assert!(matches!(unsettled, Err(Unsettled::NotLevel(_))), "{unsettled:?}");
+        assert_eq!(record.recorded(ID).await.unwrap(), None);
+        nodes[0].set_calls(Calls::Answered);
+        assert_eq!(settle(&members(&nodes), COPY, TWO, &record).await.unwrap().sealed, 3);
+    });
+}
+
+#[test]
+fn incomplete_copies_do_not_decide_the_end() {
+    run(async {
+        let nodes = three().await;
+        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        let answered = writer.append(one(1, 5_000)).await.unwrap();
+        drop(writer);
+        // A new node pulls a part and is all that is reached.
+        let new = Node::start(4).await;
+        let frames = nodes[0].frames(ID, ExtentOffset::START, 1).await.unwrap();
+        new.extend(COPY, TWO, &frames).await.unwrap();
+        let alone = members(std::slice::from_ref(&new));
+        let unsettled = settle(&alone, COPY, TWO, &Ends::default()).await;
+        assert!(matches!(unsettled, Err(Unsettled::NoWitness)), "{unsettled:?}");
+        let all = [&nodes[..], &[new]].concat();
+        let settled = settle(&members(&all), COPY, TWO, &Ends::default()).await.unwrap();
+        assert_eq!((settled.end, settled.sealed), (answered.end, 4));
+    });
+}
+
+#[test]
+fn nobody_reached_settles_nothing() {
+    run(async {
+        let nodes = three().await;
+        for node in &nodes {
+            node.set_calls(Calls::Lost);
+        }
+        let record = Ends::default();
+        let unsettled = settle(&members(&nodes), COPY, TWO, &record).await;
+        assert!(matches!(unsettled, Err(Unsettled::NoWitness)), "{unsettled:?}");
+        record.record(ID, ExtentOffset::new(500)).await.unwrap();
+        nodes[0].set_calls(Calls::Answered);
+        let unsettled = settle(&members(&nodes), COPY, TWO, &record).await;
+        assert!(matches!(unsettled, Err(Unsettled::Short { .. })), "{unsettled:?}");
+    });
+}
+
+#[test]
+fn settled_extent_refuses_its_old_writer() {
+    run(async {
+        let nodes = three().await;
+        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        writer.append(one(1, 5_000)).await.unwrap();
+        nodes[2].set_calls(Calls::Lost);
+        settle(&members(&nodes), COPY, TWO, &Ends::default()).await.unwrap();
+        nodes[2].set_calls(Calls::Answered);
+        let refused = writer.append(one(2, 10)).await.unwrap_err();
+        let stopped = matches!(refused.error, Error::Fenced { .. } | Error::Sealed { .. });
+        assert!(stopped, "{refused}");
+    });
+}

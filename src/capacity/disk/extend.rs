@@ -1,0 +1,95 @@
+//! A copy that another node's copy completes, and appends that arrive again.
+
+#![deny(clippy::indexing_slicing)]
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::capacity::Error;
+use crate::capacity::ExtentState;
+use crate::capacity::disk::append::PlacedAppend;
+use crate::capacity::disk::seal::check_epoch;
+use crate::capacity::disk::store::Store;
+use crate::capacity::extent::frame::Expected;
+use crate::capacity::extent::frame::Placed;
+use crate::capacity::extent::frame::RawFrame;
+use crate::capacity::extent::memory::Extent;
+use crate::capacity::units::PAGE;
+use crate::capacity::units::size;
+use crate::types::Epoch;
+use crate::types::ExtentOffset;
+
+impl Store {
+    /// Adds frames of another copy at the end of this one, which is not sealed. Each is verified.
+    /// They are durable when this returns. Returns the new end.
+    pub(crate) async fn extend(
+        self: &Arc<Self>,
+        extent: &Arc<Extent>,
+        epoch: Epoch,
+        mut frames: &[RawFrame],
+    ) -> Result<ExtentOffset, Error> {
+        let changing = Arc::clone(&extent.changing).lock_owned().await;
+        check_epoch(extent, epoch)?;
+        if extent.state().phase() == ExtentState::Sealed {
+            return Err(Error::Sealed { extent: extent.id });
+        }
+        let mut end = self.write_tail(extent, &changing).await?;
+        let mut has_gap = false;
+        while let Some(first) = frames.first() {
+            let expected = Expected { extent: extent.id, end };
+            let copied = Placed::copied(frames, expected);
+            let (placed, rest) = copied.ok_or_else(|| extent.corrupt(first.offset))?;
+            has_gap |= placed.padding.iter().any(|range| range.end - range.start >= PAGE);
+            let file = self.ready_to_write(extent, placed.end).await?;
+            end = self.write_direct(extent, &file, &placed).await?;
+            frames = rest;
+        }
+        self.sync_to(extent, end).await?;
+        if has_gap {
+            // A start finds frames only up to a gap. It begins to search where the slot says.
+            self.write_slot(extent, true, |slot| slot.len = slot.len.max(end)).await?;
+            self.note(self.padding_changes(extent)).await;
+        }
+        drop(changing);
+        Ok(end)
+    }
+
+    /// Answers an append whose place has bytes already: it arrived again. It must have the same
+    /// bytes. Returns the end of the append when it is durable.
+    pub(crate) async fn repeat(
+        self: &Arc<Self>,
+        extent: &Arc<Extent>,
+        append: &PlacedAppend,
+    ) -> Result<ExtentOffset, Error> {
+        let changing = Arc::clone(&extent.changing).lock_owned().await;
+        extent.check_open(append.epoch)?;
+        let placed = &append.placed;
+        let expected = extent.state().end;
+        let is_here = placed.end <= expected && self.holds(extent, placed).await?;
+        if !is_here {
+            return Err(Error::WrongOffset { extent: extent.id, expected });
+        }
+        let end = self.write_tail(extent, &changing).await?;
+        drop(changing);
+        self.sync_to(extent, end).await?;
+        Ok(placed.end)
+    }
+
+    /// Whether the extent has exactly these bytes at their place.
+    async fn holds(&self, extent: &Arc<Extent>, placed: &Placed) -> Result<bool, Error> {
+        let mut at = placed.start;
+        for piece in &placed.pieces {
+            let mut rest: Bytes = piece.clone();
+            while !rest.is_empty() {
+                let stored = self.fetch(extent, at, size(rest.len())).await?;
+                if stored.is_empty() || rest.get(..stored.len()) != Some(&stored[..]) {
+                    return Ok(false);
+                }
+                at = at + size(stored.len());
+                rest = rest.split_off(stored.len());
+            }
+        }
+        Ok(true)
+    }
+}

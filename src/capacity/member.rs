@@ -1,0 +1,237 @@
+//! The interface of one node of a cluster: the node is a *member* of the extents that it has copies
+//! of. The writer of an extent appends to all members, readers read from one of them, and the
+//! manager settles and repairs copies. The rules are those of ADR 0050; `tests/model/extents` walks
+//! them.
+//!
+//! [`Capacity`](crate::capacity::Capacity) is the other interface: extents by id, with all copies
+//! behind it. The local node has both.
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::capacity::Appended;
+use crate::capacity::Audited;
+use crate::capacity::Durability;
+use crate::capacity::Error;
+use crate::capacity::ExtentKind;
+use crate::capacity::ExtentState;
+use crate::capacity::FramePart;
+use crate::capacity::Payload;
+use crate::capacity::RawFrame;
+use crate::capacity::extent::frame::Prepared;
+use crate::capacity::extent::frame::place;
+use crate::capacity::extent::part::PartReader;
+use crate::capacity::extent::part::parts_of;
+use crate::types::Epoch;
+use crate::types::ExtentId;
+use crate::types::ExtentOffset;
+use crate::types::Location;
+
+/// An extent, as a call names it that may create the copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyId {
+    /// The extent.
+    pub extent: ExtentId,
+    /// Its kind.
+    pub kind: ExtentKind,
+}
+
+/// An append of frames that the writer has encoded, so that checksums are computed once.
+#[derive(Clone, Debug)]
+pub struct FramedAppend {
+    /// The extent.
+    pub copy: CopyId,
+    /// The writer's epoch, which the frames name too. An epoch below the copy's is refused.
+    pub epoch: Epoch,
+    /// Where the writer believes the extent ends. At offset 0 the append creates the copy.
+    pub offset: ExtentOffset,
+    /// The encoded frames. The pieces are contiguous.
+    pub frames: Vec<Bytes>,
+    /// When to acknowledge the append.
+    pub durability: Durability,
+}
+
+impl FramedAppend {
+    /// Encodes payloads as the next frames of an extent that ends at `offset`. Returns also where
+    /// they will be. None of the payloads may be empty.
+    #[must_use]
+    pub fn encode(copy: CopyId, epoch: Epoch, at: ExtentOffset, payloads: Vec<Payload>) -> Encoded {
+        let prepared = payloads.into_iter().map(Prepared::new).collect();
+        let placed = place(prepared, copy.extent, epoch, at);
+        let appended = Appended { locations: placed.locations, end: placed.end };
+        let durability = Durability::Durable;
+        let append = Self { copy, epoch, offset: at, frames: placed.pieces, durability };
+        Encoded { append, appended }
+    }
+}
+
+/// An append, and its result when all members have acknowledged it.
+#[derive(Clone, Debug)]
+pub struct Encoded {
+    /// What the members get.
+    pub append: FramedAppend,
+    /// Where the payloads lie, and where the extent ends then.
+    pub appended: Appended,
+}
+
+/// A copy of an extent on a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyInfo {
+    /// The kind of the extent.
+    pub kind: ExtentKind,
+    /// Whether it takes appends.
+    pub state: ExtentState,
+    /// The highest epoch it has seen.
+    pub epoch: Epoch,
+    /// Where it ends. If the copy is sealed, all copies end there.
+    pub end: ExtentOffset,
+    /// Whether bytes are known to be missing before the end of the extent. The end of such a copy
+    /// must not decide where the extent ends.
+    pub incomplete: bool,
+}
+
+/// A log and the epoch of the partition that owns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnedLog {
+    /// The newest extent of the log.
+    pub log: ExtentId,
+    /// The owner's epoch.
+    pub epoch: Epoch,
+}
+
+/// One node's copies of extents. All calls but reads are idempotent.
+#[async_trait]
+pub trait Member: Send + Sync + Debug {
+    /// Verifies frames and appends them. An append that arrives again is answered again if its
+    /// bytes are the same. The writer sends the second append of an extent after the first, which
+    /// creates the copy, was answered. Returns the end of the append.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if the frames do not match their checksums or their place; all write
+    /// errors. [`Error::Sealed`] also if the copy is closed.
+    async fn append(&self, append: FramedAppend) -> Result<ExtentOffset, Error>;
+
+    /// Makes everything appended so far durable.
+    ///
+    /// # Errors
+    /// [`Error::Fenced`], [`Error::Poisoned`], [`Error::NoSuchExtent`].
+    async fn flush(&self, extent: ExtentId, epoch: Epoch) -> Result<(), Error>;
+
+    /// The parts of frames that have payload bytes `range` of a location. The reader verifies them
+    /// with [`verify`].
+    ///
+    /// # Errors
+    /// As [`Capacity::read`](crate::capacity::Capacity::read).
+    async fn read(&self, location: &Location, range: Range<u64>) -> Result<Vec<FramePart>, Error>;
+
+    /// Whole frames from `from` on, in order, until they have `bytes_max` bytes: at least one. No
+    /// frame means that the copy has none there. The receiver verifies them. For the replay of
+    /// logs and for copies.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if the first of them is damaged; as [`Self::read`].
+    async fn frames(
+        &self,
+        extent: ExtentId,
+        from: ExtentOffset,
+        bytes_max: u64,
+    ) -> Result<Vec<RawFrame>, Error>;
+
+    /// Makes the copy refuse all lower epochs, and everything that was appended durable. If there
+    /// is no copy, an empty one is created, so that a late writer does not create it. Returns where
+    /// the copy ends. Durable when the call returns.
+    ///
+    /// # Errors
+    /// [`Error::Fenced`] if the epoch of the copy is already higher; the write errors.
+    async fn fence(&self, copy: CopyId, epoch: Epoch) -> Result<ExtentOffset, Error>;
+
+    /// Adds frames of another copy that begin where this one ends. The copy may be closed. Without
+    /// a copy, one is created that counts as incomplete until it is sealed. Durable when the call
+    /// returns. Returns where the copy ends now.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if a frame does not match its checksums or its place; [`Error::Sealed`];
+    /// the write errors.
+    async fn extend(
+        &self,
+        copy: CopyId,
+        epoch: Epoch,
+        frames: &[RawFrame],
+    ) -> Result<ExtentOffset, Error>;
+
+    /// Seals the copy at the length of the extent, and cuts off what is beyond. Durable when the
+    /// call returns.
+    ///
+    /// # Errors
+    /// [`Error::WrongOffset`] if the copy is shorter, or sealed at another length;
+    /// [`Error::Fenced`], the write errors.
+    async fn seal_at(&self, extent: ExtentId, epoch: Epoch, len: ExtentOffset)
+    -> Result<(), Error>;
+
+    /// The copy; `None` if the node has none.
+    ///
+    /// # Errors
+    /// [`Error::OutOfService`] if the copy may be on a disk that is out of service.
+    async fn copy(&self, extent: ExtentId) -> Result<Option<CopyInfo>, Error>;
+
+    /// Those of these logs that their owner may no longer serve from: all but those of which this
+    /// node has an open copy at exactly this epoch.
+    async fn fenced(&self, logs: &[OwnedLog]) -> Vec<ExtentId>;
+
+    /// The dead ranges of a copy, in order.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchExtent`], [`Error::OutOfService`].
+    async fn dead(&self, extent: ExtentId) -> Result<Vec<Range<u64>>, Error>;
+
+    /// Frees locations, as [`Capacity::free`](crate::capacity::Capacity::free) does.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`], [`Error::OutOfService`]: some locations were not freed.
+    async fn free(&self, locations: &[Location]) -> Result<(), Error>;
+
+    /// Frees what `live` does not cover, as [`Capacity::retain`](crate::capacity::Capacity::retain)
+    /// does.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`], [`Error::NoSuchExtent`].
+    async fn retain(
+        &self,
+        extent: ExtentId,
+        live: &[Range<u64>],
+        audited: Audited,
+    ) -> Result<(), Error>;
+
+    /// Removes the copy. A copy that does not exist counts as removed.
+    ///
+    /// # Errors
+    /// As [`Capacity::remove`](crate::capacity::Capacity::remove).
+    async fn remove(&self, extent: ExtentId) -> Result<(), Error>;
+}
+
+/// Verifies the answer of [`Member::read`]. The concatenated pieces are exactly bytes `range` of
+/// the location's payload.
+///
+/// # Errors
+/// [`Error::Corrupt`]: read from another member.
+pub fn verify(
+    location: &Location,
+    range: &Range<u64>,
+    parts: &[FramePart],
+) -> Result<Vec<Bytes>, Error> {
+    let corrupt = |offset| Error::Corrupt { extent: location.extent, offset };
+    let mut reader = PartReader::new(location);
+    let mut wanted = parts_of(location, range);
+    for part in parts {
+        let want = wanted.next().ok_or_else(|| corrupt(location.offset))?;
+        reader.take(&want, part).map_err(corrupt)?;
+    }
+    if let Some(missing) = wanted.next() {
+        return Err(corrupt(missing.frame.offset));
+    }
+    let pieces = reader.finish(range).map_err(corrupt)?;
+    Ok(pieces.into_iter().map(|piece| piece.into_bytes()).collect())
+}
