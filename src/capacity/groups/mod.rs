@@ -24,9 +24,15 @@
 //! the manager decides.
 
 mod extents;
+mod follow;
+mod make;
 mod record;
+mod store;
 mod transitions;
 
 pub use extents::Extents;
+pub use follow::{Followed, GroupFollower};
+pub use make::GroupMaker;
 pub use record::{GroupRecord, GroupState, MEMBERS_MAX, NoMembers, Unread};
+pub use store::{AllGroups, Error, GroupAt, Stored, change, read, read_all};
 pub use transitions::{MemberReport, Refusal};
