@@ -23,16 +23,20 @@
 //! Not here: what members do with the record (create, seal, pull, remove), the table of nodes, what
 //! the manager decides.
 
+mod deal;
 mod extents;
 mod follow;
 mod make;
+mod placement;
 mod record;
 mod store;
 mod transitions;
 
+pub use deal::{Dealer, Dealt};
 pub use extents::Extents;
 pub use follow::{Followed, GroupFollower};
 pub use make::GroupMaker;
+pub use placement::{LOAD_FULL, NodeRow, NodeState, Placed, Want, place, place_apart};
 pub use record::{GroupRecord, GroupState, MEMBERS_MAX, NoMembers, Unread};
 pub use store::{AllGroups, Error, GroupAt, Stored, change, read, read_all};
 pub use transitions::{MemberReport, Refusal};
