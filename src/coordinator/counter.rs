@@ -1,7 +1,7 @@
 //! Counters that issue ids by compare and set. An id is issued at most once; some ids are skipped.
 //!
-//! All counters of a cluster begin at its number, in the upper 16 bits, so that clusters never issue
-//! the same id. A store that was made alone has number 0.
+//! All ids of a cluster have its number in their upper 16 bits, so that no two clusters issue the
+//! same id. A store that was made alone has number 0.
 
 use std::ops::Range;
 use std::sync::Arc;

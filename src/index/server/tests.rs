@@ -109,8 +109,8 @@ fn even_boundaries_make_a_map_of_any_size() {
     }
 }
 
-/// Extents, partitions and the first account of a cluster have ids of the cluster, and the first map
-/// divides the containers of this account.
+/// The partitions of a cluster have ids of it, and the first map divides the containers of its
+/// first account.
 #[tokio::test]
 async fn first_map_and_splits_of_a_cluster_have_ids_of_it() {
     let world = World::empty();
