@@ -31,6 +31,7 @@ use blockyard::types::AccountId;
 use blockyard::types::BlobKey;
 use blockyard::types::BlobName;
 use blockyard::types::BlobProperties;
+use blockyard::types::ClusterNumber;
 use blockyard::types::Collation;
 use blockyard::types::ContainerId;
 use blockyard::types::Crc64;
@@ -70,11 +71,14 @@ impl Index {
             let file = bed.folder.path().join("coordinator.redb");
             let opened = EmbeddedCoordinator::open(&file, &bed.env).await;
             let coordinator: Arc<dyn Coordinator> = Arc::new(opened.expect("a coordinator"));
+            let alone = ClusterNumber::ALONE;
+            let ids = IdAllocator::new(Arc::clone(&coordinator), alone, EXTENT_IDS);
             let deps = Dependencies {
                 env: bed.env.clone(),
                 capacity: Arc::clone(&bed.node) as Arc<dyn Capacity>,
                 coordinator: Arc::clone(&coordinator),
-                extent_ids: Arc::new(IdAllocator::new(Arc::clone(&coordinator), EXTENT_IDS)),
+                cluster: alone,
+                extent_ids: Arc::new(ids),
                 machine: Arc::new(Objects),
                 metrics: Metrics::default(),
             };

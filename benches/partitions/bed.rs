@@ -20,6 +20,7 @@ use blockyard::index::Router;
 use blockyard::node::config::Config;
 use blockyard::node::config::Settings;
 use blockyard::node::storage::Storage;
+use blockyard::types::ClusterNumber;
 
 /// The open store.
 pub(crate) struct Bed {
@@ -48,11 +49,13 @@ impl Bed {
         let opened = Storage::open(&config, &env, CapacityMetrics::default()).await;
         let storage = opened.map_err(|e| e.to_string())?;
         let coordinator = Arc::clone(&storage.coordinator);
+        let alone = ClusterNumber::ALONE;
         let deps = Dependencies {
             env: env.clone(),
             capacity: Arc::clone(&storage.capacity) as Arc<dyn Capacity>,
             coordinator: Arc::clone(&coordinator),
-            extent_ids: Arc::new(IdAllocator::new(Arc::clone(&coordinator), EXTENT_IDS)),
+            cluster: alone,
+            extent_ids: Arc::new(IdAllocator::new(Arc::clone(&coordinator), alone, EXTENT_IDS)),
             machine: Arc::new(Objects),
             metrics: index::Metrics::default(),
         };

@@ -12,6 +12,7 @@
 //! - `disk/`: one disk: start, append, read, seal, free, compaction, scrub, check.
 //! - `journal/`: the journal of a disk, where small appends share one sync.
 //! - `extent/`: one extent: the bytes of its file, and its state in memory.
+//! - `groups/`: in a cluster, which nodes have copies of an extent.
 //! - `config.rs`, `metrics.rs`, `health.rs` (whether a disk takes writes) and `units.rs` are used
 //!   by all of these.
 //!
@@ -43,6 +44,7 @@ mod create;
 mod disk;
 mod drain;
 mod extent;
+pub mod groups;
 mod health;
 mod home;
 mod journal;

@@ -30,6 +30,7 @@ use crate::reclaim::ReclaimConfig;
 use crate::reclaim::ReclaimMetrics;
 use crate::reclaim::Setup;
 use crate::telemetry::Registry;
+use crate::types::ClusterNumber;
 use crate::types::RoutingKey;
 
 use super::error::NodeError;
@@ -43,13 +44,21 @@ pub struct Base {
     pub capacity: Arc<dyn Capacity>,
     /// Descriptors and counters.
     pub coordinator: Arc<dyn Coordinator>,
+    /// The number that new ids carry.
+    pub cluster: ClusterNumber,
 }
 
 impl Base {
+    /// The base of a store that was made alone.
+    #[must_use]
+    pub fn alone(env: Env, capacity: Arc<dyn Capacity>, coordinator: Arc<dyn Coordinator>) -> Self {
+        Self { env, capacity, coordinator, cluster: ClusterNumber::ALONE }
+    }
+
     /// Issues the ids of a counter.
     #[must_use]
     pub fn ids(&self, counter: &[u8]) -> Arc<IdAllocator> {
-        Arc::new(IdAllocator::new(Arc::clone(&self.coordinator), counter))
+        Arc::new(IdAllocator::new(Arc::clone(&self.coordinator), self.cluster, counter))
     }
 }
 
@@ -99,6 +108,7 @@ impl Assembly {
             env: Env { tasks: tasks.clone(), ..base.env.clone() },
             capacity: Arc::clone(&base.capacity),
             coordinator: Arc::clone(&base.coordinator),
+            cluster: base.cluster,
             extent_ids: Arc::clone(&extent_ids) as Arc<dyn index::ExtentIds>,
             machine: Arc::new(Objects),
             metrics: metrics.clone(),

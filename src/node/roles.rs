@@ -121,11 +121,8 @@ impl Roles {
         registry: &mut Registry,
     ) -> Result<Self, NodeError> {
         let FrontEndSetup { blob, s3, dialects, tls, secrets, audit_log } = front_end;
-        let base = Base {
-            env: env.clone(),
-            capacity: Arc::clone(&storage.capacity) as Arc<dyn Capacity>,
-            coordinator: Arc::clone(&storage.coordinator),
-        };
+        let capacity = Arc::clone(&storage.capacity) as Arc<dyn Capacity>;
+        let base = Base::alone(env.clone(), capacity, Arc::clone(&storage.coordinator));
         let (front, reclaim) = (with_own_tasks(env), with_own_tasks(env));
         let OpenIndex { assembly, host_tasks, control } =
             open_index(config, base, &front, registry).await?;

@@ -52,6 +52,20 @@ id! {
     HostId, "{}"
 }
 id! {
+    /// The id of a node of a cluster. A node that is set up anew, with an empty directory, gets a
+    /// new id.
+    NodeId, "{}"
+}
+id! {
+    /// An incarnation: one life of a node, from the opening of its session to its end. A node that
+    /// has lost its session goes on under a new one. All writes and extents of a node carry it.
+    Incarnation, "{}"
+}
+id! {
+    /// The generation of a group of extents grows with every change of its members.
+    Generation, "{}"
+}
+id! {
     /// The epoch of a partition grows with every change of its owner or range, that of an extent
     /// with every change of its writer. It fences earlier owners and writers.
     Epoch, "{}"
@@ -64,6 +78,17 @@ id! {
     /// The permanent id of an extent: the cluster that created it in the upper 16 bits, a counter
     /// below.
     ExtentId, "{:016x}"
+}
+
+impl Generation {
+    /// The generation of a group whose members never changed.
+    pub const FIRST: Self = Self(1);
+
+    /// The next generation.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
 }
 
 impl Epoch {

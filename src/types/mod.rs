@@ -10,6 +10,7 @@ mod block;
 mod checksum;
 mod chunks;
 mod cipher;
+mod cluster;
 mod condition;
 mod container_key;
 mod content_checksum;
@@ -18,6 +19,7 @@ mod content_hasher;
 mod content_md5;
 mod encryption;
 mod etag;
+mod group;
 mod ids;
 mod iso;
 mod key;
@@ -63,6 +65,7 @@ pub use chunks::{
     authenticated_len, authenticated_range, content_len, step_end,
 };
 pub use cipher::{ContentCipher, CustomerKey, KeySha256, KeyedNonce};
+pub use cluster::ClusterNumber;
 pub use condition::{Conditions, EtagMatch, Outcome, Pairing, Validators};
 pub use container_key::ContainerKey;
 pub use content_checksum::{
@@ -73,7 +76,11 @@ pub use content_hasher::ContentHasher;
 pub use content_md5::{ContentMd5, EncryptedMd5};
 pub use encryption::{Encryption, EncryptionScope};
 pub use etag::Etag;
-pub use ids::{AccountId, ContainerId, Epoch, ExtentId, HostId, PartitionId, Sequence};
+pub use group::{GROUP_EXTENTS, GroupId};
+pub use ids::{
+    AccountId, ContainerId, Epoch, ExtentId, Generation, HostId, Incarnation, NodeId, PartitionId,
+    Sequence,
+};
 pub use key::{BlobKey, Collation, KeyRange, RoutingKey, TAG_INDEX, TagEntryKey};
 pub use kind::{BlobKind, NewKind, PAGE_BLOB_BYTES_MAX, PAGE_BYTES, PAGE_WINDOW_BYTES};
 pub use lease::{Lease, LeaseAction, LeaseState};

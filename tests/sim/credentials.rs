@@ -29,6 +29,7 @@ use blockyard::index::AccountChange;
 use blockyard::index::UpdateAccount;
 use blockyard::node::account_list::AccountList;
 use blockyard::types::AccountName;
+use blockyard::types::ClusterNumber;
 use blockyard::types::PartitionId;
 use blockyard::types::RoutingKey;
 use blockyard::types::Timestamp;
@@ -152,6 +153,11 @@ fn borders() -> Vec<RoutingKey> {
     ["bbbb", "oooo"].map(|name| RoutingKey::account(&account(name))).to_vec()
 }
 
+fn account_ids(stack: &Stack) -> Arc<IdAllocator> {
+    let coordinator = Arc::clone(&stack.coordinator);
+    Arc::new(IdAllocator::new(coordinator, ClusterNumber::ALONE, counter::ACCOUNT_IDS))
+}
+
 fn account_list(stack: &Stack) -> AccountList {
     let ring = KeyRing::new(uuid::Uuid::nil(), Zeroizing::new([7; 32]), Timestamp::ZERO);
     AccountList {
@@ -160,13 +166,13 @@ fn account_list(stack: &Stack) -> AccountList {
         public_access: None,
         router: Arc::clone(&stack.router),
         secrets: Secrets::new(ring, Arc::clone(&stack.env.rand)),
-        ids: Arc::new(IdAllocator::new(Arc::clone(&stack.coordinator), counter::ACCOUNT_IDS)),
+        ids: account_ids(stack),
         audit_log: AuditLog::default(),
     }
 }
 
 fn admin(stack: &Stack, accounts: Accounts) -> AccountStore {
-    let ids = Arc::new(IdAllocator::new(Arc::clone(&stack.coordinator), counter::ACCOUNT_IDS));
+    let ids = account_ids(stack);
     let blob = "127.0.0.1:10000".parse().unwrap();
     let endpoints = Endpoints { blob, http: true, https: false };
     let (containers, tasks) = (stack.containers.clone(), stack.env.tasks.clone());

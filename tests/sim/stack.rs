@@ -78,11 +78,7 @@ impl Stack {
         let storage = storage.map_err(|error| format!("the disks do not open: {error}"))?;
         let Storage { capacity: node, coordinator } = storage;
         let capacity = Arc::clone(&node) as Arc<dyn Capacity>;
-        let base = Base {
-            env: env.clone(),
-            capacity: Arc::clone(&capacity),
-            coordinator: Arc::clone(&coordinator),
-        };
+        let base = Base::alone(env.clone(), Arc::clone(&capacity), Arc::clone(&coordinator));
         let plan = IndexPlan {
             config: index_config(),
             hosts: &vec![env.tasks.clone(); HOSTS],

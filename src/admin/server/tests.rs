@@ -58,6 +58,7 @@ use crate::index::objects::fake::Partition;
 use crate::telemetry::Registry;
 use crate::types::AccountId;
 use crate::types::AccountName;
+use crate::types::ClusterNumber;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::HostId;
@@ -118,7 +119,8 @@ async fn accounts_on(env: &Env) -> (AccountStore, Arc<Index>) {
     let secrets = Secrets::known(&env.rand);
     let account = Account::new(name, keys, record, &secrets).unwrap();
     let known = Accounts::new(vec![account], secrets);
-    let ids = Arc::new(IdAllocator::new(coordinator, counter::ACCOUNT_IDS));
+    let ids = IdAllocator::new(coordinator, ClusterNumber::ALONE, counter::ACCOUNT_IDS);
+    let ids = Arc::new(ids);
     let endpoints = Endpoints { blob: "127.0.0.1:10000".parse().unwrap(), http: true, https: true };
     let issuers = ["https://i", "https://j"].map(str::to_owned).into_iter();
     let (inflight, clock) = (InFlight::default(), Arc::clone(&env.clock));

@@ -138,7 +138,11 @@ async fn front_over(host: Arc<dyn IndexHost>) -> (FrontEnd, Account) {
         tokens: Tokens::start(Vec::new(), &client, &env, &mut registry),
         requests: LocalRequests::shared(inflight.clone(), Arc::clone(&env.clock)),
         inflight,
-        container_ids: Arc::new(IdAllocator::new(coordinator, counter::CONTAINER_IDS)),
+        container_ids: Arc::new(IdAllocator::new(
+            coordinator,
+            ClusterNumber::ALONE,
+            counter::CONTAINER_IDS,
+        )),
         metrics: Metrics::register(&mut registry),
         trace: Trace::default(),
         spans: Spans::default(),

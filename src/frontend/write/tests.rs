@@ -35,6 +35,7 @@ use crate::index::LocalRequests;
 use crate::index::NewContent;
 use crate::protocol::model::Reason;
 use crate::types::AccountId;
+use crate::types::ClusterNumber;
 use crate::types::Location;
 
 const ACCOUNT: AccountId = AccountId::new(1);
@@ -64,7 +65,8 @@ pub(in crate::frontend) async fn rig(capacity_bytes: u64, config: WriteConfig) -
     .await
     .unwrap();
     let coordinator = SimulatedStore::new();
-    let ids = Arc::new(IdAllocator::new(Arc::new(coordinator.open(&env)), EXTENT_IDS));
+    let opened = Arc::new(coordinator.open(&env));
+    let ids = Arc::new(IdAllocator::new(opened, ClusterNumber::ALONE, EXTENT_IDS));
     let inflight = InFlight::default();
     let capacity = Arc::clone(&node) as Arc<dyn Capacity>;
     let pool = WritePool::start(config, capacity, ids, inflight.clone(), env.clone());

@@ -23,6 +23,7 @@ use crate::index::engine::run::cache::BlockCache;
 use crate::index::engine::table::Budget;
 use crate::index::metrics::Metrics;
 use crate::index::rows::Machine;
+use crate::types::ClusterNumber;
 use crate::types::ExtentId;
 use crate::types::HostId;
 
@@ -57,6 +58,8 @@ pub struct Dependencies {
     pub capacity: Arc<dyn Capacity>,
     /// Stores descriptors and the records of extents.
     pub coordinator: Arc<dyn Coordinator>,
+    /// The number that ids of new partitions carry.
+    pub cluster: ClusterNumber,
     /// Issues ids for logs and runs.
     pub extent_ids: Arc<dyn ExtentIds>,
     /// Evaluates writes and answers reads.

@@ -26,6 +26,7 @@ use crate::index::map::PartitionDescriptor;
 use crate::index::metrics::Metrics;
 use crate::index::rows::Family;
 use crate::index::rows::Rows;
+use crate::types::ClusterNumber;
 use crate::types::Epoch;
 use crate::types::HostId;
 use crate::types::KeyRange;
@@ -67,6 +68,7 @@ impl World {
     }
 
     pub(crate) fn deps(&self) -> Dependencies {
+        const ALONE: ClusterNumber = ClusterNumber::ALONE;
         let env = Env {
             clock: Arc::new(SimClock::new()),
             rand: Arc::new(crate::env::rand::SeededRand::new(1)),
@@ -77,7 +79,8 @@ impl World {
             env,
             capacity: Arc::clone(&self.capacity) as _,
             coordinator: Arc::clone(&coordinator) as _,
-            extent_ids: Arc::new(IdAllocator::new(coordinator, EXTENT_IDS)),
+            cluster: ALONE,
+            extent_ids: Arc::new(IdAllocator::new(coordinator, ALONE, EXTENT_IDS)),
             machine: Arc::new(Plain),
             metrics: Metrics::default(),
         }

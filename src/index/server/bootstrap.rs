@@ -1,11 +1,14 @@
 //! The partition map of a new store.
 
+use std::ops::Range;
+
 use crate::coordinator::{Compare, Coordinator, Op, TxnReply};
 use crate::index::api::Error;
 use crate::index::map::PARTITION_PREFIX;
 use crate::index::map::PartitionDescriptor;
 use crate::index::map::PartitionMap;
 use crate::types::AccountId;
+use crate::types::ClusterNumber;
 use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::Epoch;
@@ -14,18 +17,22 @@ use crate::types::KeyRange;
 use crate::types::PartitionId;
 use crate::types::RoutingKey;
 
-/// The account whose containers are spread over the first partitions.
-const FIRST_ACCOUNT: AccountId = AccountId::new(1);
 /// The most changes of a coordinator transaction.
-pub(super) const PARTITIONS_MAX: u64 = 128;
+const PARTITIONS_MAX: u64 = 128;
 
-/// Bounds that cut the containers of the first account into `count` equal ranges of ids.
-pub(super) fn even_boundaries(count: u64) -> Vec<RoutingKey> {
-    let count = count.max(1);
+/// The ids that the partitions of a store's first map can have. The counter does not know of them.
+pub(super) fn first_map_ids(cluster: ClusterNumber) -> Range<u64> {
+    let first = cluster.ids().start;
+    first..first + PARTITIONS_MAX
+}
+
+/// Bounds that cut the containers of the cluster's first account into `count` equal ranges of ids.
+pub(super) fn even_boundaries(cluster: ClusterNumber, count: u64) -> Vec<RoutingKey> {
+    let (account, count) = (AccountId::new(cluster.ids().start), count.max(1));
     let bound = |number: u64| {
         let id = (u128::from(number) << 64) / u128::from(count);
         let container = ContainerId::new(u64::try_from(id).expect("number is below count"));
-        let key = RoutingKey::prefix(FIRST_ACCOUNT, container, "", Collation::Utf8);
+        let key = RoutingKey::prefix(account, container, "", Collation::Utf8);
         RoutingKey::from_bytes(key)
     };
     (1..count).map(bound).collect()
@@ -34,6 +41,7 @@ pub(super) fn even_boundaries(count: u64) -> Vec<RoutingKey> {
 /// Writes the first map, if there is none, in one transaction (I5).
 pub(super) async fn create_map(
     coordinator: &dyn Coordinator,
+    cluster: ClusterNumber,
     boundaries: &[RoutingKey],
 ) -> Result<(), Error> {
     let unavailable = |error: crate::coordinator::Error| Error::Unavailable(error.to_string());
@@ -41,7 +49,7 @@ pub(super) async fn create_map(
     if !found.entries.is_empty() {
         return Ok(());
     }
-    let descriptors = descriptors(boundaries);
+    let descriptors = descriptors(cluster, boundaries);
     let count = u64::try_from(descriptors.len()).unwrap_or(u64::MAX);
     if count > PARTITIONS_MAX || PartitionMap::new(descriptors.clone()).is_none() {
         return Err(Error::Unavailable("the initial partitions do not make a map".into()));
@@ -60,10 +68,10 @@ pub(super) async fn create_map(
     }
 }
 
-fn descriptors(boundaries: &[RoutingKey]) -> Vec<PartitionDescriptor> {
+fn descriptors(cluster: ClusterNumber, boundaries: &[RoutingKey]) -> Vec<PartitionDescriptor> {
     let lows = std::iter::once(RoutingKey::min()).chain(boundaries.iter().cloned());
     let highs = boundaries.iter().cloned().map(Some).chain([None]);
-    (1..)
+    (cluster.ids().start..)
         .zip(lows.zip(highs))
         .map(|(id, (low, high))| PartitionDescriptor {
             id: PartitionId::new(id),

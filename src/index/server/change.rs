@@ -12,6 +12,7 @@ use crate::index::engine::HostContext;
 use crate::index::engine::NotMoved;
 use crate::index::engine::Partition;
 use crate::index::server::IndexServer;
+use crate::index::server::bootstrap;
 use crate::index::server::changes::{ChangeEvent, ChangeKind, Replaced};
 use crate::index::server::claims::Claim;
 use crate::index::server::host::Host;
@@ -432,11 +433,12 @@ impl IndexServer {
     /// Ids that no partition has or had. The counter did not give out those of a store's first map.
     async fn fresh_ids(&self, count: usize) -> Result<Vec<PartitionId>, Error> {
         let count = u64::try_from(count).unwrap_or(u64::MAX);
-        let coordinator = self.deps()?.coordinator.as_ref();
+        let deps = self.deps()?;
         loop {
-            let ids = counter::allocate(coordinator, PARTITION_IDS, count);
+            let ids =
+                counter::allocate(deps.coordinator.as_ref(), deps.cluster, PARTITION_IDS, count);
             let ids = ids.await.map_err(|error| Failed::refused(&error))?;
-            if ids.start > self.first_map_ids {
+            if ids.start >= bootstrap::first_map_ids(deps.cluster).end {
                 return Ok(ids.map(PartitionId::new).collect());
             }
         }

@@ -62,6 +62,7 @@ use crate::index::server::claims::Claims;
 use crate::index::server::host::Closed;
 use crate::index::server::host::Host;
 use crate::index::server::reopen::Reopener;
+use crate::types::ClusterNumber;
 use crate::types::ExtentId;
 use crate::types::HostId;
 use crate::types::PartitionId;
@@ -78,8 +79,6 @@ pub use status::{PartitionCounts, PartitionStatus};
 pub struct IndexServer {
     /// At least one. The id of a host is its position.
     hosts: Vec<Host>,
-    /// The highest id that a partition of a store's first map can have.
-    first_map_ids: u64,
     /// Permits one change of a partition at a time, and none during shutdown.
     claims: Arc<Claims>,
     stop: CancellationToken,
@@ -103,7 +102,8 @@ impl IndexServer {
     /// coordinator does not answer; [`Error::WrongPartition`] when another process opens them at
     /// the same time.
     pub async fn open(hosts: Vec<Dependencies>, config: Config) -> Result<Self, Error> {
-        let boundaries = bootstrap::even_boundaries(config.initial_partitions);
+        let cluster = hosts.first().map_or(ClusterNumber::ALONE, |first| first.cluster);
+        let boundaries = bootstrap::even_boundaries(cluster, config.initial_partitions);
         Self::open_with(hosts, config, &boundaries).await
     }
 
@@ -120,7 +120,7 @@ impl IndexServer {
         let count = hosts.len().max(1);
         let first = hosts.first().ok_or_else(|| Error::Unavailable("no host".into()))?;
         let (coordinator, control) = (Arc::clone(&first.coordinator), first.env.tasks.clone());
-        bootstrap::create_map(coordinator.as_ref(), boundaries).await?;
+        bootstrap::create_map(coordinator.as_ref(), first.cluster, boundaries).await?;
         let map = PartitionMap::load(coordinator.as_ref()).await?;
         engine::upgrade(coordinator.as_ref(), first.capacity.as_ref(), &map).await?;
         let pins = Arc::<Pins>::default();
@@ -177,14 +177,7 @@ impl IndexServer {
             });
         }
         tracing::info!(partitions = map.partitions().len(), hosts = count, "the index serves");
-        Ok(Self {
-            hosts: opened,
-            first_map_ids: bootstrap::PARTITIONS_MAX,
-            claims,
-            stop,
-            changes: Changes::default(),
-            control,
-        })
+        Ok(Self { hosts: opened, claims, stop, changes: Changes::default(), control })
     }
 
     /// Carries out changes of the map in the tasks of `control` instead of those of the first host.

@@ -11,7 +11,9 @@ use crate::index::api::ReadReply;
 use crate::index::engine::Config;
 use crate::index::engine::testing::{Fault, When, World};
 use crate::index::map::PartitionDescriptor;
+use crate::types::AccountId;
 use crate::types::AccountName;
+use crate::types::ContainerId;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::PartitionId;
@@ -22,7 +24,7 @@ fn deps(world: &World) -> Dependencies {
 
 fn account(name: &str, id: u64) -> Write {
     let name = AccountName::new(name).unwrap();
-    Write::CreateAccount { name, id: crate::types::AccountId::new(id), anonymous: false }
+    Write::CreateAccount { name, id: AccountId::new(id), anonymous: false }
 }
 
 async fn target(deps: &Dependencies, key: &[u8]) -> Target {
@@ -101,10 +103,42 @@ async fn host_with_damaged_descriptor_does_not_open() {
 #[test]
 fn even_boundaries_make_a_map_of_any_size() {
     for count in [0, 1, 2, 3, 16, 100] {
-        let bounds = bootstrap::even_boundaries(count);
+        let bounds = bootstrap::even_boundaries(ClusterNumber::ALONE, count);
         assert_eq!(bounds.len() as u64 + 1, count.max(1));
         assert!(bounds.windows(2).all(|pair| pair[0] < pair[1]));
     }
+}
+
+/// The partitions of a cluster have ids of it, and the first map divides the containers of its
+/// first account.
+#[tokio::test]
+async fn first_map_and_splits_of_a_cluster_have_ids_of_it() {
+    let world = World::empty();
+    let cluster = ClusterNumber::new(0xAB);
+    let ids = cluster.ids();
+    let deps = Dependencies { cluster, ..deps(&world) };
+    let config = Config { initial_partitions: 4, ..world.config };
+    let host = Arc::new(IndexServer::open(vec![deps.clone()], config).await.unwrap());
+    let first: Vec<u64> = host.status().iter().map(|status| status.id.get()).collect();
+    assert_eq!(first, [0, 1, 2, 3].map(|number| ids.start + number));
+
+    let map = PartitionMap::load(deps.coordinator.as_ref()).await.unwrap();
+    let mut owners = [0; 4];
+    for counter in ids.start..ids.start + 64 {
+        let (account, container) = (AccountId::new(ids.start), counter.reverse_bits());
+        let key = RoutingKey::container_range(account, ContainerId::new(container));
+        let owner = map.owner(key.low().as_bytes()).unwrap().id.get();
+        owners[usize::try_from(owner - ids.start).unwrap()] += 1;
+    }
+    assert_eq!(owners, [16; 4], "containers are spread over the first map");
+
+    let name = AccountName::new("mmm").unwrap();
+    let split = host.split(PartitionId::new(ids.start), &[RoutingKey::account(&name)]).await;
+    for made in split.unwrap().partitions {
+        let number = made.get() - ids.start;
+        assert!(number >= 128 && ids.contains(&made.get()), "{number}");
+    }
+    host.shutdown().await;
 }
 
 /// A store of four partitions with an account in each, flushed; and the extents of each one's log.

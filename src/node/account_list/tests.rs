@@ -17,6 +17,7 @@ use crate::index::client::testing::ReadIndex;
 use crate::index::client::testing::Reads;
 use crate::index::client::testing::publish;
 use crate::index::engine::testing::{Fault, When, World};
+use crate::types::ClusterNumber;
 use crate::types::ContainerId;
 
 const KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAA=";
@@ -58,7 +59,11 @@ pub(in crate::node) async fn start(
         public_access: None,
         router: Arc::new(router),
         secrets: Secrets::known(&env.rand),
-        ids: Arc::new(IdAllocator::new(Arc::clone(&coordinator), counter::ACCOUNT_IDS)),
+        ids: Arc::new(IdAllocator::new(
+            Arc::clone(&coordinator),
+            ClusterNumber::ALONE,
+            counter::ACCOUNT_IDS,
+        )),
         audit_log: AuditLog::default(),
     };
     let (list, env) = (Arc::new(list), Env { tasks: Tasks::new(), ..env });

@@ -24,6 +24,7 @@ use crate::index::RunningRequests;
 use crate::index::open_offline;
 use crate::node::disks::list;
 use crate::node::storage::Storage;
+use crate::types::ClusterNumber;
 use crate::types::ExtentId;
 
 use super::attempt::Attempt;
@@ -188,7 +189,8 @@ impl Source {
         count: usize,
     ) -> Result<Vec<ExtentId>, coordinator::Error> {
         let count = u64::try_from(count).unwrap_or(u64::MAX);
-        let ids = counter::allocate(self.coordinator.as_ref(), counter::EXTENT_IDS, count).await?;
+        let (coordinator, alone) = (self.coordinator.as_ref(), ClusterNumber::ALONE);
+        let ids = counter::allocate(coordinator, alone, counter::EXTENT_IDS, count).await?;
         Ok(ids.map(ExtentId::new).collect())
     }
 

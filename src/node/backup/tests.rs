@@ -86,7 +86,7 @@ impl Running {
             (master_key_beside(data).unwrap(), Arc::clone(&storage.coordinator));
         master_key::open(&key, coordinator.as_ref(), is_new, env.clock.now()).await?;
         let capacity = Arc::clone(&storage.capacity) as Arc<dyn Capacity>;
-        let base = Base { env: env.clone(), capacity, coordinator };
+        let base = Base::alone(env.clone(), capacity, coordinator);
         let (config, hosts) = (index::Config::default(), [env.tasks.clone()]);
         let bounds = [RoutingKey::account(&AccountName::new("mmmm").unwrap())];
         let plan = IndexPlan { config, hosts: &hosts, control: None, boundaries: Some(&bounds) };

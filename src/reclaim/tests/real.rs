@@ -60,12 +60,13 @@ impl Machine {
         let env = Self::env();
         let capacity = self.capacity(&env).await;
         let coordinator = Arc::new(self.coordinator.open(&env));
-        let ids = Arc::new(IdAllocator::new(Arc::clone(&coordinator) as _, EXTENT_IDS));
-        let metrics = Metrics::default();
+        let ids = IdAllocator::new(Arc::clone(&coordinator) as _, ClusterNumber::ALONE, EXTENT_IDS);
+        let (ids, metrics) = (Arc::new(ids), Metrics::default());
         let deps = Dependencies {
             env: env.clone(),
             capacity: Arc::clone(&capacity) as _,
             coordinator: Arc::clone(&coordinator) as _,
+            cluster: ClusterNumber::ALONE,
             extent_ids: Arc::clone(&ids) as _,
             machine: Arc::new(Objects),
             metrics: metrics.clone(),

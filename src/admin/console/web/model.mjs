@@ -18,6 +18,12 @@ export function lowerBound(texts, text) {
   return low;
 }
 
+/** Reads an answer. A page has no exact numbers above 2^53, and the ids of most clusters are above: these become texts. */
+export function parse(text) {
+  const exact = token => (/^\d+$/.test(token) && !Number.isSafeInteger(Number(token)) ? `"${token}"` : token);
+  return JSON.parse(text.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g, exact));
+}
+
 export class Model {
   constructor() {
     /** Stays of partitions on hosts, by number, and samples of their load, oldest first. */

@@ -2,7 +2,7 @@
 import { Chart, Filters } from "./chart.mjs";
 import { Component, html, render } from "./html.mjs";
 import { KINDS, onLookChange } from "./map.mjs";
-import { Model } from "./model.mjs";
+import { Model, parse } from "./model.mjs";
 import { Bands, Busiest, Changes, Pauses } from "./tables.mjs";
 import { clock, lasting, rate, whole } from "./words.mjs";
 
@@ -21,7 +21,7 @@ async function ask(path) {
     location.replace("login");
     throw new Refused("The session has ended.");
   }
-  const body = await answer.json();
+  const body = parse(await answer.text());
   if (!answer.ok) throw new Refused(body.error.message);
   return body;
 }
