@@ -2,21 +2,26 @@
 //!
 //! - `writer.rs`: appends to all members at once, and seals what ended cleanly;
 //! - `pull.rs`: gives a copy what it lacks from another one;
-//! - `settle.rs`: agrees on the end of an extent that its writer gave up.
+//! - `settle.rs`: agrees on the end of an extent that its writer gave up; `group_ends.rs`: such ends
+//!   in the records of groups.
+//!
+//! Nothing here is used by a command yet.
 //!
 //! Invariants (ADR 0050): an append is answered when all members have synced it (I1) · an extent
 //! has one end, and all sealed copies end there (I3) · the end is never before an answered byte
 //! (I4): a settler levels the copies before it records the end, and the first recorded end counts.
 //!
-//! Not here: which members an extent has (the records of groups), messages to other processes, and
+//! Not here: which members an extent has (`groups/`), messages to other processes, and
 //! when to give an extent up.
 
+mod group_ends;
 mod pull;
 mod settle;
 #[cfg(test)]
 mod tests;
 mod writer;
 
+pub use group_ends::GroupEnds;
 pub use settle::{EndRecord, Settlement, Unsettled, settle};
 pub use writer::{CopyWriter, GivenUp};
 

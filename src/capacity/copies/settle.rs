@@ -101,9 +101,9 @@ pub async fn settle(
     let end = match recorded.or(sealed) {
         Some(end) => end,
         None => {
-            let witnesses = reached.iter().filter(|one| !one.incomplete);
-            let greatest = witnesses.map(|one| one.end).max().ok_or(Unsettled::NoWitness)?;
+            let greatest = greatest_end(&reached).ok_or(Unsettled::NoWitness)?;
             level(&mut reached, copy, epoch, greatest).await.map_err(Unsettled::NotLevel)?;
+            // From here on the disk of the longest copy may be lost.
             record.record(copy.extent, greatest).await.map_err(Unsettled::NotRecorded)?
         }
     };
@@ -111,6 +111,14 @@ pub async fn settle(
         return Err(Unsettled::Short { end });
     }
     seal(reached, copy, epoch, end).await
+}
+
+/// The greatest end of the copies that may decide where the extent ends.
+fn greatest_end(reached: &[Reached]) -> Option<ExtentOffset> {
+    let is_witness = |one: &&Reached| !one.incomplete;
+    let witnesses = reached.iter().filter(is_witness);
+    // All of them had synced what was answered.
+    witnesses.map(|one| one.end).max()
 }
 
 /// Fences all members that can be reached.

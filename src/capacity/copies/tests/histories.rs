@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use super::cluster::Calls;
-use super::cluster::Ends;
 use super::cluster::Node;
 use super::*;
 use crate::capacity::Appended;
@@ -12,14 +11,24 @@ use crate::capacity::ExtentState;
 use crate::capacity::Member;
 use crate::capacity::copies::CopyWriter;
 use crate::capacity::copies::EndRecord;
+use crate::capacity::copies::GroupEnds;
 use crate::capacity::copies::Members;
 use crate::capacity::copies::settle;
+use crate::capacity::groups::GroupMaker;
 use crate::capacity::member::verify;
+use crate::coordinator::SimulatedStore;
+use crate::env::Env;
 use crate::env::Rand;
+use crate::env::Tasks;
+use crate::env::clock::SimClock;
 use crate::env::rand::SeededRand;
+use crate::types::ClusterNumber;
+use crate::types::GroupId;
+use crate::types::Incarnation;
+use crate::types::NodeId;
 
 const NODES: usize = 3;
-const EXTENTS: u64 = 6;
+const EXTENTS: usize = 6;
 
 /// One payload that was answered.
 #[derive(Debug)]
@@ -33,7 +42,8 @@ struct History {
     dice: SeededRand,
     nodes: Vec<Arc<Node>>,
     members: Members,
-    record: Ends,
+    group: GroupId,
+    record: GroupEnds,
     payloads: u64,
 }
 
@@ -44,8 +54,15 @@ impl History {
             nodes.push(Node::start(seed * 10 + number).await);
         }
         let members = nodes.iter().map(|node| Arc::clone(node) as Arc<dyn Member>).collect();
-        let (dice, record) = (SeededRand::new(seed), Ends::default());
-        Self { seed, dice, nodes, members, record, payloads: 0 }
+        let clock = Arc::new(SimClock::new());
+        let env = Env { clock, rand: Arc::new(SeededRand::new(seed)), tasks: Tasks::new() };
+        let coordinator = Arc::new(SimulatedStore::new().open(&env));
+        let record = GroupEnds::new(coordinator.clone());
+        let ids = [1, 2, 3].map(NodeId::new);
+        let maker = GroupMaker::new(coordinator, ClusterNumber::new(3), Incarnation::new(1));
+        let group = maker.make(COPY.kind, &ids).await.unwrap().record.id();
+        let dice = SeededRand::new(seed);
+        Self { seed, dice, nodes, members, group, record, payloads: 0 }
     }
 
     fn below(&self, bound: u64) -> u64 {
@@ -120,8 +137,8 @@ impl History {
 async fn history(seed: u64) -> u64 {
     let mut history = History::new(seed).await;
     let mut written = Vec::new();
-    for number in 1..=EXTENTS {
-        let copy = CopyId { extent: ExtentId::new(number), ..COPY };
+    for extent in history.group.extents().take(EXTENTS) {
+        let copy = CopyId { extent, ..COPY };
         let answered = history.write(copy).await;
         history.disturb(true).await;
         let epoch = Epoch::new(2 + history.below(2));
