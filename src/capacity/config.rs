@@ -143,6 +143,12 @@ impl CapacityConfig {
         }
     }
 
+    /// Whether a sealed extent without live bytes is removed at once. A node of a cluster keeps it
+    /// until the record of its group says that it is gone.
+    pub(super) fn removes_dead(&self) -> bool {
+        self.open_extents == OpenExtents::Seal
+    }
+
     /// Bytes to reserve next for an extent that has `allocated` bytes.
     pub(super) fn allocate_step(&self, kind: ExtentKind, allocated: u64) -> u64 {
         match kind {

@@ -11,6 +11,7 @@ use crate::capacity::CapacityNode;
 use crate::capacity::CopyId;
 use crate::capacity::CopyInfo;
 use crate::capacity::Error;
+use crate::capacity::Extension;
 use crate::capacity::ExtentState;
 use crate::capacity::FramePart;
 use crate::capacity::FramedAppend;
@@ -31,7 +32,7 @@ use crate::types::Location;
 /// The local node's copies of extents.
 #[derive(Clone, Debug)]
 pub struct LocalMember {
-    node: Arc<CapacityNode>,
+    pub(super) node: Arc<CapacityNode>,
 }
 
 impl LocalMember {
@@ -40,19 +41,42 @@ impl LocalMember {
     pub const fn new(node: Arc<CapacityNode>) -> Self {
         Self { node }
     }
+
+    /// The node's copy of an extent, created if there is none. In a task of the node: a creation
+    /// must end before another call looks for the copy, also if its caller is cancelled.
+    async fn copy_or_new(&self, new: NewExtent, id: Id) -> Result<Home, Error> {
+        if let Some(home) = self.node.home_unless_gone(new.extent)? {
+            return Ok(home);
+        }
+        let node = Arc::clone(&self.node);
+        self.node.owned("create", async move { node.copy_or_new(new, id).await }).await
+    }
+}
+
+/// Whether a node may have had a copy of an extent before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Id {
+    /// It had none: the writer has just got the id.
+    Fresh,
+    /// It may have had one and removed it.
+    Used,
 }
 
 impl CapacityNode {
     /// The node's copy of an extent, created if there is none.
-    async fn copy_or_new(&self, new: NewExtent) -> Result<Home, Error> {
+    async fn copy_or_new(&self, new: NewExtent, id: Id) -> Result<Home, Error> {
+        let _one = self.creating.lock().await;
         if let Some(home) = self.home_unless_gone(new.extent)? {
             return Ok(home);
         }
-        let _one = self.creating.lock().await;
-        match self.home_unless_gone(new.extent)? {
-            Some(home) => Ok(home),
-            None => self.create_extent(new).await,
+        if id == Id::Used {
+            // The records of the removed copy must leave the journals before there is another one,
+            // to which a start would apply them.
+            for store in self.stores() {
+                store.checkpoint().await?;
+            }
         }
+        self.create_extent(new).await
     }
 }
 
@@ -70,20 +94,34 @@ impl Member for LocalMember {
         let expected = Expected { extent: copy.extent, end: offset };
         let placed = Placed::received(&frames, expected, epoch)
             .ok_or(Error::Corrupt { extent: copy.extent, offset })?;
-        let home = match offset {
-            ExtentOffset::START => self.node.copy_or_new(copy.created(epoch)).await?,
+        let Home { store, extent } = match offset {
+            ExtentOffset::START => self.copy_or_new(copy.created(epoch), Id::Fresh).await?,
             _ => self.node.home(copy.extent)?,
         };
+        store.health.check()?;
         let append = PlacedAppend { epoch, offset, placed, durability };
-        let Home { store, extent } = home;
-        if offset < extent.state().end {
-            let work = async move { store.repeat(&extent, &append).await };
-            return self.node.owned("append", work).await;
+        if offset >= extent.state().end {
+            match store.append_placed(&extent, append.clone()).await {
+                // The same append is ahead of this one.
+                Err(Error::WrongOffset { expected, .. }) if offset < expected => {}
+                done => return done,
+            }
         }
-        store.append_placed(&extent, append).await
+        let work = async move { store.repeat(&extent, &append).await };
+        self.node.owned("append", work).await
     }
 
-    async fn flush(&self, extent: ExtentId, epoch: Epoch) -> Result<(), Error> {
+    async fn flush(&self, extent: ExtentId, epoch: Epoch, end: ExtentOffset) -> Result<(), Error> {
+        {
+            let home = self.node.home(extent)?;
+            let state = home.extent.state();
+            if state.phase() == ExtentState::Closed {
+                return Err(Error::Sealed { extent });
+            }
+            if state.end < end {
+                return Err(Error::WrongOffset { extent, expected: state.end });
+            }
+        }
         Capacity::flush(&*self.node, extent, epoch).await
     }
 
@@ -114,7 +152,7 @@ impl Member for LocalMember {
 
     async fn fence(&self, copy: CopyId, epoch: Epoch) -> Result<ExtentOffset, Error> {
         loop {
-            let home = self.node.copy_or_new(copy.created(epoch)).await?;
+            let home = self.copy_or_new(copy.created(epoch), Id::Used).await?;
             let Home { store, extent } = home.clone();
             let fence = async move { store.fence_copy(&extent, epoch).await };
             let done = self.node.owned("fence", fence).await;
@@ -128,12 +166,11 @@ impl Member for LocalMember {
         &self,
         copy: CopyId,
         epoch: Epoch,
-        frames: &[RawFrame],
+        added: Extension,
     ) -> Result<ExtentOffset, Error> {
         let new = NewExtent { incomplete: true, ..copy.created(epoch) };
-        let Home { store, extent } = self.node.copy_or_new(new).await?;
-        let frames = frames.to_vec();
-        let extend = async move { store.extend(&extent, epoch, &frames).await };
+        let Home { store, extent } = self.copy_or_new(new, Id::Used).await?;
+        let extend = async move { store.extend(&extent, epoch, &added).await };
         self.node.owned("extend", extend).await
     }
 
@@ -171,7 +208,8 @@ impl Member for LocalMember {
         let is_served = |owned: &OwnedLog| {
             self.node.home(owned.log).is_ok_and(|home| {
                 let state = home.extent.state();
-                state.phase() == ExtentState::Open && state.slot.epoch == owned.epoch
+                let is_open = state.phase() == ExtentState::Open && !state.slot.incomplete;
+                is_open && state.slot.epoch == owned.epoch
             })
         };
         logs.iter().filter(|owned| !is_served(owned)).map(|owned| owned.log).collect()

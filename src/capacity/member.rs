@@ -24,6 +24,7 @@ use crate::capacity::RawFrame;
 use crate::capacity::extent::frame::Prepared;
 use crate::capacity::extent::frame::place;
 use crate::capacity::extent::part::PartReader;
+use crate::capacity::extent::part::is_sane;
 use crate::capacity::extent::part::parts_of;
 use crate::types::Epoch;
 use crate::types::ExtentId;
@@ -102,7 +103,20 @@ pub struct OwnedLog {
     pub epoch: Epoch,
 }
 
-/// One node's copies of extents. All calls but reads are idempotent.
+/// Frames of another copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extension {
+    /// The frames, in order.
+    pub frames: Vec<RawFrame>,
+    /// If given, the copy ends there: what follows the last frame is dead.
+    pub dead_to: Option<ExtentOffset>,
+}
+
+/// One node's copies of extents. A call may be repeated: a change that was made already is answered
+/// again, or refused with the end of the copy.
+///
+/// A member does not know yet which groups are closed and which extents are gone: a call may create
+/// a copy that must not be. That comes with the messages between nodes.
 #[async_trait]
 pub trait Member: Send + Sync + Debug {
     /// Verifies frames and appends them. An append that arrives again is answered again if its
@@ -111,14 +125,17 @@ pub trait Member: Send + Sync + Debug {
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the frames do not match their checksums or their place; all write
-    /// errors. [`Error::Sealed`] also if the copy is closed.
+    /// errors. [`Error::Sealed`] also if the copy is closed. [`Error::OutOfService`] of a new copy
+    /// too, while a disk is out of service: a copy may be on that disk.
     async fn append(&self, append: FramedAppend) -> Result<ExtentOffset, Error>;
 
-    /// Makes everything appended so far durable.
+    /// Makes everything below `end` durable, which the writer has appended.
     ///
     /// # Errors
-    /// [`Error::Fenced`], [`Error::Poisoned`], [`Error::NoSuchExtent`].
-    async fn flush(&self, extent: ExtentId, epoch: Epoch) -> Result<(), Error>;
+    /// [`Error::WrongOffset`] if the copy is shorter, since its node has started again and has lost
+    /// bytes; [`Error::Sealed`] if it is closed; [`Error::Fenced`], [`Error::Poisoned`],
+    /// [`Error::NoSuchExtent`].
+    async fn flush(&self, extent: ExtentId, epoch: Epoch, end: ExtentOffset) -> Result<(), Error>;
 
     /// The parts of frames that have payload bytes `range` of a location. The reader verifies them
     /// with [`verify`].
@@ -127,9 +144,9 @@ pub trait Member: Send + Sync + Debug {
     /// As [`Capacity::read`](crate::capacity::Capacity::read).
     async fn read(&self, location: &Location, range: Range<u64>) -> Result<Vec<FramePart>, Error>;
 
-    /// Whole frames from `from` on, in order, until they have `bytes_max` bytes: at least one. No
-    /// frame means that the copy has none there. The receiver verifies them. For the replay of
-    /// logs and for copies.
+    /// Whole frames from `from` on, in order, until they have `bytes_max` bytes, 8 MiB at most, or
+    /// the next one is damaged: at least one. No frame means that the copy has none there. The
+    /// receiver verifies them. For the replay of logs and for copies.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the first of them is damaged; as [`Self::read`].
@@ -141,8 +158,8 @@ pub trait Member: Send + Sync + Debug {
     ) -> Result<Vec<RawFrame>, Error>;
 
     /// Makes the copy refuse all lower epochs, and everything that was appended durable. If there
-    /// is no copy, an empty one is created, so that a late writer does not create it. Returns where
-    /// the copy ends. Durable when the call returns.
+    /// is no copy, an empty one is created, so that a late writer does not create it. A sealed copy
+    /// stays as it is. Returns where the copy ends. Durable when the call returns.
     ///
     /// # Errors
     /// [`Error::Fenced`] if the epoch of the copy is already higher; the write errors.
@@ -153,13 +170,14 @@ pub trait Member: Send + Sync + Debug {
     /// returns. Returns where the copy ends now.
     ///
     /// # Errors
+    /// [`Error::WrongOffset`] if the first frame lies before the end of the copy;
     /// [`Error::Corrupt`] if a frame does not match its checksums or its place; [`Error::Sealed`];
     /// the write errors.
     async fn extend(
         &self,
         copy: CopyId,
         epoch: Epoch,
-        frames: &[RawFrame],
+        added: Extension,
     ) -> Result<ExtentOffset, Error>;
 
     /// Seals the copy at the length of the extent, and cuts off what is beyond. Durable when the
@@ -178,7 +196,7 @@ pub trait Member: Send + Sync + Debug {
     async fn copy(&self, extent: ExtentId) -> Result<Option<CopyInfo>, Error>;
 
     /// Those of these logs that their owner may no longer serve from: all but those of which this
-    /// node has an open copy at exactly this epoch.
+    /// node has an open and complete copy at exactly this epoch.
     async fn fenced(&self, logs: &[OwnedLog]) -> Vec<ExtentId>;
 
     /// The dead ranges of a copy, in order.
@@ -223,11 +241,14 @@ pub fn verify(
     parts: &[FramePart],
 ) -> Result<Vec<Bytes>, Error> {
     let corrupt = |offset| Error::Corrupt { extent: location.extent, offset };
+    if !is_sane(location, range) {
+        return Err(corrupt(location.offset));
+    }
     let mut reader = PartReader::new(location);
     let mut wanted = parts_of(location, range);
     for part in parts {
         let want = wanted.next().ok_or_else(|| corrupt(location.offset))?;
-        reader.take(&want, part).map_err(corrupt)?;
+        reader.take(&want, part.clone()).map_err(corrupt)?;
     }
     if let Some(missing) = wanted.next() {
         return Err(corrupt(missing.frame.offset));

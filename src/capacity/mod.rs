@@ -74,7 +74,7 @@ pub use extent::frame::{FRAME_PAYLOAD_MAX, RawFrame, end_after, merge, part_of_f
 pub use extent::part::FramePart;
 pub use journal::replay::JournalError;
 pub use local_member::LocalMember;
-pub use member::{CopyId, CopyInfo, Encoded, FramedAppend, Member, OwnedLog};
+pub use member::{CopyId, CopyInfo, Encoded, Extension, FramedAppend, Member, OwnedLog};
 pub use metrics::{CapacityMetrics, DiskMetrics};
 pub use node::CapacityNode;
 pub use untrusted::decode_untrusted;

@@ -7,7 +7,10 @@
 
 use bytes::Bytes;
 
+use crate::capacity::extent::frame::Expected;
 use crate::capacity::extent::frame::Head;
+use crate::capacity::extent::frame::Placed;
+use crate::capacity::extent::frame::RawFrame;
 use crate::capacity::extent::frame::head_len;
 use crate::capacity::extent::frame::starts_frame;
 use crate::capacity::extent::frame::verify_frames;
@@ -25,6 +28,7 @@ use crate::capacity::units::get_u64;
 use crate::capacity::units::index;
 use crate::types::Crc32c;
 use crate::types::Crc32cHasher;
+use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 
@@ -36,6 +40,8 @@ pub fn decode_untrusted(bytes: &[u8]) -> usize {
         slot(bytes),
         frames(bytes),
         frames(&with_frame_crc(bytes)),
+        received(bytes),
+        received(&with_frame_crc(bytes)),
         Superblock::decode(bytes).is_some(),
         batch(bytes),
         batch(&with_crc(bytes, index(BATCH_HEADER) - 4)),
@@ -59,6 +65,19 @@ fn frames(bytes: &[u8]) -> bool {
     let head = Head::parse(bytes, ExtentId::new(extent), offset);
     let whole = verify_frames(bytes, ExtentId::new(extent), offset);
     starts_frame(bytes) && (head.is_some() || whole.is_some())
+}
+
+/// Frames as another process sends them. It may name any offset.
+fn received(bytes: &[u8]) -> bool {
+    let fields = [8, 16, 32].map(|at| get_u64(bytes, at).unwrap_or(0));
+    let [extent, offset, epoch] = fields;
+    let (extent, offset) = (ExtentId::new(extent), ExtentOffset::new(offset));
+    let bytes = Bytes::copy_from_slice(bytes);
+    let pieces = [bytes.slice(..bytes.len() / 2), bytes.slice(bytes.len() / 2..)];
+    let appended =
+        Placed::received(&pieces, Expected { extent, end: offset }, Epoch::new(epoch)).is_some();
+    let expected = Expected { extent, end: ExtentOffset::START };
+    Placed::copied(&[RawFrame { offset, bytes }], expected).is_some() || appended
 }
 
 /// The bytes with the checksum that a frame's head of this length would have.

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::EndRecord;
+use super::Recorded;
 use crate::capacity::groups;
 use crate::capacity::groups::Refusal;
 use crate::coordinator::Coordinator;
 use crate::types::ExtentId;
 use crate::types::ExtentOffset;
+use crate::types::Generation;
 
 /// The ends of extents, as the records of their groups have them.
 #[derive(Clone, Debug)]
@@ -27,7 +29,7 @@ impl GroupEnds {
 
 #[async_trait]
 impl EndRecord for GroupEnds {
-    async fn recorded(&self, extent: ExtentId) -> Result<Option<ExtentOffset>, String> {
+    async fn recorded(&self, extent: ExtentId) -> Result<Recorded, String> {
         let group = extent.group();
         let read = groups::read(self.coordinator.as_ref(), group).await;
         let at = read.map_err(|error| error.to_string())?;
@@ -35,7 +37,8 @@ impl EndRecord for GroupEnds {
         if record.is_gone(extent) {
             return Err(format!("extent {extent} is gone"));
         }
-        Ok(record.length(extent))
+        let members_changed = record.generation() != Generation::FIRST;
+        Ok(Recorded { end: record.length(extent), members_changed })
     }
 
     async fn record(&self, extent: ExtentId, end: ExtentOffset) -> Result<ExtentOffset, String> {

@@ -22,7 +22,7 @@ mod tests;
 mod writer;
 
 pub use group_ends::GroupEnds;
-pub use settle::{EndRecord, Settlement, Unsettled, settle};
+pub use settle::{EndRecord, Recorded, Settlement, Unsettled, settle};
 pub use writer::{CopyWriter, GivenUp};
 
 use std::sync::Arc;

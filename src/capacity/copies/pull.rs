@@ -2,6 +2,7 @@
 
 use crate::capacity::CopyId;
 use crate::capacity::Error;
+use crate::capacity::Extension;
 use crate::capacity::Member;
 use crate::types::Epoch;
 use crate::types::ExtentOffset;
@@ -32,12 +33,15 @@ pub(super) async fn pull(
         None => ExtentOffset::START,
     };
     while end < from.end {
-        let frames = from.member.frames(copy.extent, end, PULL_BYTES).await?;
-        if frames.is_empty() {
-            // The source has dead bytes only up to its end. They have no frames.
-            return Ok(());
-        }
-        end = to.extend(copy, epoch, &frames).await?;
+        let mut frames = from.member.frames(copy.extent, end, PULL_BYTES).await?;
+        frames.retain(|frame| frame.offset < from.end);
+        // Dead bytes have no frames.
+        let dead_to = frames.is_empty().then_some(from.end);
+        end = match to.extend(copy, epoch, Extension { frames, dead_to }).await {
+            // The answer to an earlier call was lost, or somebody else extends the copy too.
+            Err(Error::WrongOffset { expected, .. }) if expected > end => expected,
+            done => done?,
+        };
     }
     Ok(())
 }

@@ -33,17 +33,27 @@ use crate::types::ExtentOffset;
 /// wins.
 #[async_trait]
 pub trait EndRecord: Send + Sync + Debug {
-    /// The recorded end, if there is one.
+    /// What is recorded.
     ///
     /// # Errors
     /// Why the record could not be read.
-    async fn recorded(&self, extent: ExtentId) -> Result<Option<ExtentOffset>, String>;
+    async fn recorded(&self, extent: ExtentId) -> Result<Recorded, String>;
 
     /// Records this end, unless there is a record. Returns the recorded end.
     ///
     /// # Errors
     /// Why it is not known whether an end was recorded.
     async fn record(&self, extent: ExtentId, end: ExtentOffset) -> Result<ExtentOffset, String>;
+}
+
+/// What is recorded of an extent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// The end, if there is one.
+    pub end: Option<ExtentOffset>,
+    /// Whether the extent has other members than those that its writer wrote to. Then a member
+    /// without a copy does not show that nothing was answered.
+    pub members_changed: bool,
 }
 
 /// Why an extent has no agreed end yet. Try again when more members are there.
@@ -98,10 +108,10 @@ pub async fn settle(
     let recorded = record.recorded(copy.extent).await.map_err(Unsettled::NotRecorded)?;
     let mut reached = reach(members, copy, epoch).await;
     let sealed = reached.iter().find(|one| one.sealed).map(|one| one.end);
-    let end = match recorded.or(sealed) {
+    let end = match recorded.end.or(sealed) {
         Some(end) => end,
         None => {
-            let greatest = greatest_end(&reached).ok_or(Unsettled::NoWitness)?;
+            let greatest = greatest_end(&reached, recorded).ok_or(Unsettled::NoWitness)?;
             level(&mut reached, copy, epoch, greatest).await.map_err(Unsettled::NotLevel)?;
             // From here on the disk of the longest copy may be lost.
             record.record(copy.extent, greatest).await.map_err(Unsettled::NotRecorded)?
@@ -114,8 +124,11 @@ pub async fn settle(
 }
 
 /// The greatest end of the copies that may decide where the extent ends.
-fn greatest_end(reached: &[Reached]) -> Option<ExtentOffset> {
-    let is_witness = |one: &&Reached| !one.incomplete;
+fn greatest_end(reached: &[Reached], recorded: Recorded) -> Option<ExtentOffset> {
+    // The fence has created a copy where there was none. Of the first members it shows that nothing
+    // was answered, because all of them must have what was. Of a new member it shows nothing.
+    let is_new = |end| end == ExtentOffset::START && recorded.members_changed;
+    let is_witness = |one: &&Reached| !one.incomplete && !is_new(one.end);
     let witnesses = reached.iter().filter(is_witness);
     // All of them had synced what was answered.
     witnesses.map(|one| one.end).max()
@@ -127,6 +140,8 @@ async fn reach(members: &Members, copy: CopyId, epoch: Epoch) -> Vec<Reached> {
         let end = member.fence(copy, epoch).await.ok()?;
         let info = member.copy(copy.extent).await.ok()??;
         let sealed = info.state == ExtentState::Sealed;
+        // Another settler may have cut and sealed the copy since the fence.
+        let end = if sealed { info.end } else { end };
         Some(Reached { member: Arc::clone(member), end, sealed, incomplete: info.incomplete })
     });
     join_all(fenced).await.into_iter().flatten().collect()
@@ -140,26 +155,49 @@ async fn level(
     end: ExtentOffset,
 ) -> Result<(), Error> {
     // What an incomplete copy has up to its end is sound.
-    let Some(longest) = reached.iter().find(|one| one.end >= end) else { return Ok(()) };
-    let longest = Arc::clone(&longest.member);
-    let source = Source { member: &*longest, end };
-    let short: Vec<_> = reached.iter_mut().filter(|one| one.end < end).collect();
-    for one in short {
-        pull(&*one.member, copy, epoch, source).await?;
-        one.end = end;
+    let has_all = |one: &&Reached| one.end >= end;
+    let sources: Vec<_> = reached.iter().filter(has_all).map(|one| one.member.clone()).collect();
+    let mut result = Ok(());
+    for one in reached.iter_mut().filter(|one| one.end < end) {
+        match pull_from_any(&*one.member, copy, epoch, (&sources, end)).await {
+            Ok(()) => one.end = end,
+            Err(error) => result = result.and(Err(error)),
+        }
     }
-    Ok(())
+    result
 }
 
-/// Seals the copies that were reached. Shorter ones get what they lack first.
+/// Pulls from the first source that can give everything.
+async fn pull_from_any(
+    to: &dyn Member,
+    copy: CopyId,
+    epoch: Epoch,
+    (sources, end): (&[Arc<dyn Member>], ExtentOffset),
+) -> Result<(), Error> {
+    let mut result = Err(Error::NoSuchExtent { extent: copy.extent });
+    for source in sources {
+        result = pull(to, copy, epoch, Source { member: &**source, end }).await;
+        if result.is_ok() {
+            break;
+        }
+    }
+    result
+}
+
+/// Seals the copies that were reached. Shorter ones get what they lack first. A copy that cannot is
+/// left for the next time.
 async fn seal(
     mut reached: Vec<Reached>,
     copy: CopyId,
     epoch: Epoch,
     end: ExtentOffset,
 ) -> Result<Settlement, Unsettled> {
-    level(&mut reached, copy, epoch, end).await.map_err(Unsettled::NotLevel)?;
-    let calls = reached.iter().map(|one| one.member.seal_at(copy.extent, epoch, end));
+    let levelled = level(&mut reached, copy, epoch, end).await;
+    let complete = reached.iter().filter(|one| one.end >= end);
+    let calls = complete.map(|one| one.member.seal_at(copy.extent, epoch, end));
     let sealed = join_all(calls).await.iter().filter(|answer| answer.is_ok()).count();
-    Ok(Settlement { end, sealed })
+    match levelled {
+        Err(error) if sealed == 0 => Err(Unsettled::NotLevel(error)),
+        _ => Ok(Settlement { end, sealed }),
+    }
 }

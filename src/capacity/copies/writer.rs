@@ -55,6 +55,9 @@ impl CopyWriter {
     /// # Errors
     /// [`GivenUp`]: some members may have the bytes. Every later append fails too.
     pub async fn append(&mut self, payloads: Vec<Payload>) -> Result<Appended, GivenUp> {
+        if payloads.is_empty() && !self.given_up {
+            return Ok(Appended { locations: Vec::new(), end: self.end });
+        }
         if self.given_up {
             let error = Error::Sealed { extent: self.copy.extent };
             return Err(GivenUp { member: 0, error });

@@ -33,7 +33,7 @@ const PROGRESS_STEP: u64 = 16 * 1024 * 1024;
 type ChangeLock = OwnedMutexGuard<()>;
 
 /// Encoded frames to append.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PlacedAppend {
     /// The epoch of the writer.
     pub(crate) epoch: Epoch,
@@ -164,6 +164,7 @@ impl Store {
         if append.durability == Durability::Durable {
             self.assert_synced(extent, end)?;
         }
+        self.metrics.frames.inc_by(append.placed.frames);
         Ok(end)
     }
 
@@ -198,8 +199,6 @@ impl Store {
         note_placed(&mut state, placed);
         state.written = placed.end;
         state.direct = placed.end;
-        drop(state);
-        self.metrics.frames.inc_by(placed.frames);
         Ok(placed.end)
     }
 
@@ -302,11 +301,13 @@ impl Store {
             if state.synced >= upto {
                 return Ok(());
             }
+            if !state.keeps(upto) {
+                return Err(Error::Sealed { extent: extent.id });
+            }
             state.written
         };
         self.health.check()?;
         let file = self.writable(extent).await?;
-        extent.check_kept(upto)?;
         if written < upto {
             return Err(self.broken("I1", "a sync of bytes that were not written"));
         }

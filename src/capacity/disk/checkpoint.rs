@@ -63,18 +63,23 @@ impl Store {
         if gone_or_sealed(extent) {
             return Ok(());
         }
-        let end = {
-            let changing = Arc::clone(&extent.changing).lock_owned().await;
-            if gone_or_sealed(extent) {
-                return Ok(());
+        loop {
+            let end = {
+                let changing = Arc::clone(&extent.changing).lock_owned().await;
+                if gone_or_sealed(extent) {
+                    return Ok(());
+                }
+                self.write_tail(extent, &changing).await?
+            };
+            match self.sync_to(extent, end).await {
+                Ok(()) => return self.note_progress(extent, 1).await,
+                // The extent was removed meanwhile. Continue with the other extents.
+                Err(_) if gone_or_sealed(extent) => return self.health.check(),
+                // A seal that is in progress has cut the copy below `end`. It holds the change lock
+                // until the copy is sealed, or has failed.
+                Err(Error::Sealed { .. }) => {}
+                Err(error) => return Err(error),
             }
-            self.write_tail(extent, &changing).await?
-        };
-        match self.sync_to(extent, end).await {
-            Ok(()) => self.note_progress(extent, 1).await,
-            // The extent was removed meanwhile. Continue with the other extents.
-            Err(_) if gone_or_sealed(extent) => self.health.check(),
-            Err(error) => Err(error),
         }
     }
 

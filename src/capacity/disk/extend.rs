@@ -7,47 +7,63 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::capacity::Error;
+use crate::capacity::Extension;
 use crate::capacity::ExtentState;
 use crate::capacity::disk::append::PlacedAppend;
 use crate::capacity::disk::seal::check_epoch;
 use crate::capacity::disk::store::Store;
 use crate::capacity::extent::frame::Expected;
+use crate::capacity::extent::frame::OFFSET_MAX;
 use crate::capacity::extent::frame::Placed;
-use crate::capacity::extent::frame::RawFrame;
 use crate::capacity::extent::memory::Extent;
-use crate::capacity::units::PAGE;
+use crate::capacity::units::offset_up;
 use crate::capacity::units::size;
 use crate::types::Epoch;
 use crate::types::ExtentOffset;
 
 impl Store {
-    /// Adds frames of another copy at the end of this one, which is not sealed. Each is verified.
-    /// They are durable when this returns. Returns the new end.
+    /// Adds frames of another copy at the end of this one, which is not sealed; see
+    /// [`crate::capacity::Member::extend`].
     pub(crate) async fn extend(
         self: &Arc<Self>,
         extent: &Arc<Extent>,
         epoch: Epoch,
-        mut frames: &[RawFrame],
+        added: &Extension,
     ) -> Result<ExtentOffset, Error> {
+        let Extension { frames, dead_to } = added;
+        let mut frames = &frames[..];
+        self.health.check()?;
         let changing = Arc::clone(&extent.changing).lock_owned().await;
         check_epoch(extent, epoch)?;
         if extent.state().phase() == ExtentState::Sealed {
             return Err(Error::Sealed { extent: extent.id });
         }
         let mut end = self.write_tail(extent, &changing).await?;
+        if frames.first().is_some_and(|first| first.offset < end) {
+            return Err(Error::WrongOffset { extent: extent.id, expected: end });
+        }
         let mut has_gap = false;
         while let Some(first) = frames.first() {
             let expected = Expected { extent: extent.id, end };
             let copied = Placed::copied(frames, expected);
             let (placed, rest) = copied.ok_or_else(|| extent.corrupt(first.offset))?;
-            has_gap |= placed.padding.iter().any(|range| range.end - range.start >= PAGE);
+            // A start finds the next frame where one ends, or on the next page.
+            has_gap |= placed.padding.iter().any(|gap| gap.end != offset_up(gap.start));
             let file = self.ready_to_write(extent, placed.end).await?;
             end = self.write_direct(extent, &file, &placed).await?;
+            self.metrics.frames.inc_by(placed.frames);
             frames = rest;
+        }
+        if let Some(to) = dead_to.filter(|to| *to > end && *to <= OFFSET_MAX) {
+            let mut state = extent.state();
+            state.dead.insert(end..to);
+            state.padding.push(end..to);
+            (state.end, state.written, state.direct) = (to, to, to);
+            (end, has_gap) = (to, true);
         }
         self.sync_to(extent, end).await?;
         if has_gap {
-            // A start finds frames only up to a gap. It begins to search where the slot says.
+            // A start does not find what is behind a gap. It begins to search where the slot says.
             self.write_slot(extent, true, |slot| slot.len = slot.len.max(end)).await?;
             self.note(self.padding_changes(extent)).await;
         }

@@ -88,6 +88,7 @@ impl Recovery<'_> {
             sequence: slot.sequence + 1,
             epoch: slot.epoch,
             sealed: true,
+            incomplete: false,
             len: end,
             padding: u32::try_from(padding.len()).unwrap_or(0),
             padding_crc: Crc32c::of(&list),
@@ -146,9 +147,11 @@ impl Recovery<'_> {
         is_more: bool,
     ) -> Result<FoundExtent, OpenError> {
         let OpenExtent { id, kind, mut slot, file } = open;
+        self.opening.metrics.fsyncs.inc();
         file.sync().await.map_err(|e| self.failed(e))?;
         if is_more && !slot.incomplete {
             slot = Slot { sequence: slot.sequence + 1, incomplete: true, ..slot };
+            self.opening.metrics.fsyncs.inc();
             let written = file.write_sync(slot.offset().get(), vec![slot.encode()]).await;
             written.map_err(|e| self.failed(e))?;
         }

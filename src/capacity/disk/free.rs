@@ -102,7 +102,8 @@ impl Store {
         if !sealed {
             holes = Ranges::default();
         }
-        let is_wholly_dead = sealed && state.dead.total() >= state.end.get();
+        let is_wholly_dead =
+            sealed && self.config.removes_dead() && state.dead.total() >= state.end.get();
         Some(MarkedDead { changes, holes, is_wholly_dead })
     }
 

@@ -32,8 +32,10 @@ impl Store {
     /// I1: bytes below `end` may be acknowledged as durable, because the file was synced up to
     /// there.
     pub(super) fn assert_synced(&self, extent: &Extent, end: ExtentOffset) -> Result<(), Error> {
-        extent.check_kept(end)?;
         let mut state = extent.state();
+        if !state.keeps(end) {
+            return Err(Error::Sealed { extent: extent.id });
+        }
         if state.synced < end {
             return Err(self.broken("I1", "acknowledged before the sync of its bytes"));
         }
@@ -52,8 +54,10 @@ impl Store {
         if !self.journal.is_durable(batch) {
             return Err(self.broken("I1", "acknowledged before the sync of its journal batch"));
         }
-        extent.check_kept(end)?;
         let mut state = extent.state();
+        if !state.keeps(end) {
+            return Err(Error::Sealed { extent: extent.id });
+        }
         state.acknowledged = state.acknowledged.max(end);
         Ok(())
     }

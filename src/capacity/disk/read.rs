@@ -15,7 +15,7 @@ use crate::capacity::extent::frame::{
     FRAME_PAYLOAD_MAX, HEAD_MAX, HEADER, Head, RawFrame, Verified, frame_end, frames_of, head_len,
 };
 use crate::capacity::extent::memory::{Extent, Status};
-use crate::capacity::extent::part::{FramePart, PartReader, WantedPart, parts_of};
+use crate::capacity::extent::part::{FramePart, PartReader, WantedPart, is_sane, parts_of};
 use crate::capacity::units::{index, offset_up, size};
 use crate::types::ExtentOffset;
 use crate::types::Location;
@@ -23,6 +23,9 @@ use crate::types::Location;
 /// If the wanted chunks begin within this many payload bytes of a frame, they are read together
 /// with the head.
 const TOGETHER_MAX: u64 = 64 * 1024;
+
+/// The most bytes of frames that one call returns, and a frame more.
+const RAW_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// Bytes that a log replay reads at a time.
 const WINDOW: u64 = 256 * 1024;
@@ -78,7 +81,7 @@ impl Store {
         let mut reader = PartReader::new(location);
         for part in parts_of(location, &range) {
             let bytes = self.read_part(extent, &part).await?;
-            reader.take(&part, &bytes).map_err(|offset| extent.corrupt(offset))?;
+            reader.take(&part, bytes).map_err(|offset| extent.corrupt(offset))?;
         }
         reader.finish(&range).map_err(|offset| extent.corrupt(offset))
     }
@@ -135,7 +138,7 @@ impl Store {
     }
 
     /// Reads whole frames from `from` on, as they lie in the extent, until they have `bytes_max`
-    /// bytes. No frame means that the extent has none there.
+    /// bytes or the next one is damaged. No frame means that the extent has none there.
     pub(crate) async fn raw_frames(
         &self,
         extent: &Arc<Extent>,
@@ -143,12 +146,12 @@ impl Store {
         bytes_max: u64,
     ) -> Result<Vec<RawFrame>, Error> {
         let (mut frames, mut bytes, mut at) = (Vec::new(), 0, from);
-        while bytes < bytes_max {
-            let Some(GoodFrame { offset, head, payload, next }) =
-                self.good_frame(extent, at).await?
-            else {
-                break;
+        while bytes < bytes_max.clamp(1, RAW_BYTES_MAX) {
+            let found = match self.good_frame(extent, at).await {
+                Err(_) if !frames.is_empty() => None,
+                found => found?,
             };
+            let Some(GoodFrame { offset, head, payload, next }) = found else { break };
             let whole = [&head[..], &payload.into_bytes()[..]].concat();
             bytes += size(whole.len());
             frames.push(RawFrame { offset, bytes: Bytes::from(whole) });
@@ -225,14 +228,8 @@ fn skip_dead(extent: &Extent, mut offset: ExtentOffset) -> Result<Option<ExtentO
 
 /// Checks a location, which comes from an index row. An impossible one is reported as damage.
 fn check_location(extent: &Extent, location: &Location, range: &Range<u64>) -> Result<(), Error> {
-    let (offset, len) = (location.offset, location.len.get());
-    let is_sane = len > 0
-        && len <= u64::MAX / 4
-        && offset.get() <= u64::MAX / 4
-        && range.start <= range.end
-        && range.end <= len;
-    if !is_sane {
-        return Err(extent.corrupt(offset));
+    if !is_sane(location, range) {
+        return Err(extent.corrupt(location.offset));
     }
     let frames = frames_of(location);
     let state = extent.state();
@@ -240,7 +237,7 @@ fn check_location(extent: &Extent, location: &Location, range: &Range<u64>) -> R
         return Err(extent.missing());
     }
     if frames.end > state.end || state.dead.overlaps(&frames) {
-        return Err(extent.corrupt(offset));
+        return Err(extent.corrupt(location.offset));
     }
     Ok(())
 }

@@ -249,7 +249,7 @@ impl Recovery<'_> {
                 note_padding(&extent, &padding, &mut changes);
                 extent
             };
-            if wholly_dead(&extent) {
+            if self.opening.config.removes_dead() && wholly_dead(&extent) {
                 self.disk.remove(&path_of(id)).await.map_err(|e| self.failed(e))?;
                 changes.push(Change::Removed { extent: id });
                 continue;
@@ -338,7 +338,7 @@ impl Recovery<'_> {
         Ok(parse_padding(&list, slot).unwrap_or_default())
     }
 
-    /// Seals an extent with a damaged first page. Each frame names its extent and offset, so all
+    /// Seals or closes an extent with a damaged first page. Each frame names its extent and offset, so all
     /// intact frames are kept.
     async fn rescue(
         &self,
@@ -429,5 +429,5 @@ fn insert_dead(extent: &Extent, dead: &Ranges) {
 /// Whether all bytes are dead: a crash came between the last free and the removal.
 fn wholly_dead(extent: &Extent) -> bool {
     let state = extent.state();
-    state.slot.sealed && state.end > ExtentOffset::START && state.dead.total() >= state.end.get()
+    state.end > ExtentOffset::START && state.dead.total() >= state.end.get()
 }

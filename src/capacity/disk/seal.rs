@@ -71,17 +71,21 @@ impl Store {
         len: ExtentOffset,
     ) -> Result<(), Error> {
         self.health.check()?;
+        // A compaction holds the change lock of a sealed extent for long. Its end is final.
+        if sealed_end(extent, epoch)? == Some(len) {
+            return Ok(());
+        }
         let changing = Arc::clone(&extent.changing).lock_owned().await;
         let held = check_epoch(extent, epoch)?;
-        let (sealed, end) = {
+        let (sealed, expected) = {
             let state = extent.state();
             (state.slot.sealed, state.end)
         };
-        if sealed && end == len {
+        if sealed && expected == len {
             return Ok(());
         }
-        if sealed || end < len {
-            return Err(Error::WrongOffset { extent: extent.id, expected: end });
+        if sealed || expected < len {
+            return Err(Error::WrongOffset { extent: extent.id, expected });
         }
         self.write_tail(extent, &changing).await?;
         extent.state().cut(len);
@@ -120,22 +124,28 @@ impl Store {
         self.punch_all(extent).await;
         self.mark_sparse(extent);
         let all_dead = end > ExtentOffset::START && extent.state().dead.total() >= end.get();
-        if all_dead {
+        if all_dead && self.config.removes_dead() {
             self.remove_now(extent).await?;
         }
         Ok(())
     }
 
     /// Raises the extent's epoch and makes everything that was appended durable. Returns where the
-    /// copy ends.
+    /// copy ends. A sealed copy keeps its epoch: it takes no appends anyway.
     pub(crate) async fn fence_copy(
         &self,
         extent: &Arc<Extent>,
         epoch: Epoch,
     ) -> Result<ExtentOffset, Error> {
+        if let Some(end) = sealed_end(extent, epoch)? {
+            return Ok(end);
+        }
         self.health.check()?;
         let changing = Arc::clone(&extent.changing).lock_owned().await;
         let held = check_epoch(extent, epoch)?;
+        if let Some(end) = sealed_end(extent, epoch)? {
+            return Ok(end);
+        }
         let end = self.write_tail(extent, &changing).await?;
         self.sync_to(extent, end).await?;
         if epoch > held {
@@ -205,6 +215,13 @@ impl Store {
             .map(|range| Change::Dead { extent: extent.id, range, swallowed: Vec::new() })
             .collect()
     }
+}
+
+/// Where a sealed extent ends; `None` if it is not sealed.
+fn sealed_end(extent: &Extent, epoch: Epoch) -> Result<Option<ExtentOffset>, Error> {
+    check_epoch(extent, epoch)?;
+    let state = extent.state();
+    Ok(state.slot.sealed.then_some(state.end))
 }
 
 /// The extent's epoch, if `epoch` is not below it and the extent was not removed.

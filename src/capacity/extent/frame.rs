@@ -27,6 +27,9 @@ pub use received::RawFrame;
 /// last.
 pub const FRAME_PAYLOAD_MAX: u64 = 1024 * 1024;
 
+/// Offsets beyond this are of no extent. Below it, the end of a frame does not overflow.
+pub(crate) const OFFSET_MAX: ExtentOffset = ExtentOffset::new(u64::MAX / 4);
+
 /// Payload bytes under one checksum of a frame's table.
 pub(crate) const CHUNK: u64 = 16 * 1024;
 

@@ -204,12 +204,8 @@ impl Slot {
         Some(Self {
             sequence: get_u64(bytes, 8)?,
             epoch: Epoch::new(get_u64(bytes, 16)?),
-            sealed: match bytes.get(4)? {
-                0 => false,
-                1 => true,
-                _ => return None,
-            },
-            incomplete: *bytes.get(5)? != 0,
+            sealed: flag(*bytes.get(4)?)?,
+            incomplete: flag(*bytes.get(5)?)?,
             len: ExtentOffset::new(get_u64(bytes, 24)?),
             padding: get_u32(bytes, 32)?,
             padding_crc: get_crc(bytes, 36)?,
@@ -217,6 +213,14 @@ impl Slot {
             map_crc: get_crc(bytes, 44)?,
             map_at: FileOffset::new(get_u64(bytes, 48)?),
         })
+    }
+}
+
+fn flag(byte: u8) -> Option<bool> {
+    match byte {
+        0 => Some(false),
+        1 => Some(true),
+        _ => None,
     }
 }
 

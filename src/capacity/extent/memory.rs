@@ -43,7 +43,7 @@ pub(crate) struct Extent {
 /// Whether the extent exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// Open or sealed, as its slot says.
+    /// Open, closed or sealed: see [`State::phase`].
     Here,
     /// Removed; its file is gone.
     Removed,
@@ -150,6 +150,12 @@ impl State {
         self.file.clone().map(|file| Body { file, map: self.map.clone() })
     }
 
+    /// Whether appended bytes below `end` are still there. They are not if the copy was cut
+    /// meanwhile, to be sealed at a smaller length.
+    pub(crate) fn keeps(&self, end: ExtentOffset) -> bool {
+        self.end >= end
+    }
+
     /// Drops everything from `end` on.
     pub(crate) fn cut(&mut self, end: ExtentOffset) {
         let marks = [&mut self.end, &mut self.written, &mut self.synced, &mut self.acknowledged];
@@ -253,9 +259,9 @@ impl Extent {
         Ok(())
     }
 
-    /// Whether a writer of this epoch may still append. A refusal is final, because a removed or
-    /// sealed extent never becomes open again and epochs only grow. So the change lock is not
-    /// needed to refuse.
+    /// Whether a writer of this epoch may still append. A refusal is final: an extent that
+    /// is removed, sealed, closed or incomplete never becomes open again, and epochs only grow. So
+    /// the change lock is not needed to refuse.
     pub(crate) fn check_open(&self, epoch: Epoch) -> Result<(), Error> {
         let state = self.state();
         if state.status == Status::Removed {
@@ -264,16 +270,7 @@ impl Extent {
         if epoch < state.slot.epoch {
             return Err(Error::Fenced { extent: self.id, epoch: state.slot.epoch });
         }
-        if state.slot.sealed || state.closed {
-            return Err(Error::Sealed { extent: self.id });
-        }
-        Ok(())
-    }
-
-    /// Whether appended bytes below `end` are still there. They are not if the copy was sealed at a
-    /// smaller length meanwhile.
-    pub(crate) fn check_kept(&self, end: ExtentOffset) -> Result<(), Error> {
-        if self.state().end < end {
+        if state.slot.sealed || state.closed || state.slot.incomplete {
             return Err(Error::Sealed { extent: self.id });
         }
         Ok(())

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use crate::capacity::extent::frame::CHUNK;
 use crate::capacity::extent::frame::Head;
 use crate::capacity::extent::frame::LocationFrame;
+use crate::capacity::extent::frame::OFFSET_MAX;
 use crate::capacity::extent::frame::Verified;
 use crate::capacity::extent::frame::frames_in;
 use crate::capacity::units::index;
@@ -51,6 +52,17 @@ pub(crate) fn parts_of(
     })
 }
 
+/// Whether these can be a location and a range of its payload. A damaged row may name others, with
+/// which offsets would overflow.
+pub(crate) fn is_sane(location: &Location, range: &Range<u64>) -> bool {
+    let len = location.len.get();
+    len > 0
+        && len <= u64::MAX / 4
+        && location.offset <= OFFSET_MAX
+        && range.start <= range.end
+        && range.end <= len
+}
+
 /// Verifies the parts of a read in their order (I13).
 #[derive(Debug)]
 pub(crate) struct PartReader<'a> {
@@ -67,7 +79,7 @@ impl<'a> PartReader<'a> {
     }
 
     /// Takes the next part. The error is where the damaged frame starts.
-    pub(crate) fn take(&mut self, want: &WantedPart, part: &FramePart) -> Result<(), ExtentOffset> {
+    pub(crate) fn take(&mut self, want: &WantedPart, part: FramePart) -> Result<(), ExtentOffset> {
         let WantedPart { frame, wanted, chunks: stored } = want;
         let damaged = || frame.offset;
         let head =
@@ -77,7 +89,7 @@ impl<'a> PartReader<'a> {
         if head.len != frame.len || !complete || alone && head.crc != self.location.crc {
             return Err(frame.offset);
         }
-        let chunks = head.verified(stored.start / CHUNK, part.chunks.clone());
+        let chunks = head.verified(stored.start / CHUNK, part.chunks);
         let chunks = chunks.ok_or_else(damaged)?;
         let (from, to) = (wanted.start - stored.start, wanted.end - stored.start);
         self.pieces.push(chunks.slice(index(from)..index(to)));

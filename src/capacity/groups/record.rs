@@ -227,7 +227,8 @@ impl GroupRecord {
             _ => return Err("state"),
         };
         let generation = Generation::new(generation);
-        if generation < Generation::FIRST {
+        // The last number has no next one.
+        if generation < Generation::FIRST || generation.get() == u64::MAX {
             return Err("generation");
         }
         if state == GroupState::Open && generation != Generation::FIRST {

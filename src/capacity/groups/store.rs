@@ -154,7 +154,8 @@ pub async fn read_all(coordinator: &dyn Coordinator) -> Result<AllGroups, coordi
 ///
 /// # Errors
 /// [`Error::Refused`] with the refusal of `change`, [`Error::NotPermitted`] if one of `when` does
-/// not hold, [`Error::NoSuchGroup`], [`Error::Unread`]: nothing changed. [`Error::Coordinator`] of
+/// not hold, [`Error::NoSuchGroup`], [`Error::Unread`]: nothing changed, unless an earlier try of
+/// this call had an unknown outcome and was carried out. [`Error::Coordinator`] of
 /// [`coordinator::Error::Ambiguous`]: it may have changed.
 pub async fn change(
     coordinator: &dyn Coordinator,

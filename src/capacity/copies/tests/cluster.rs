@@ -14,6 +14,7 @@ use crate::capacity::CapacityNode;
 use crate::capacity::CopyId;
 use crate::capacity::CopyInfo;
 use crate::capacity::Error;
+use crate::capacity::Extension;
 use crate::capacity::FramePart;
 use crate::capacity::FramedAppend;
 use crate::capacity::LocalMember;
@@ -22,6 +23,7 @@ use crate::capacity::OpenExtents;
 use crate::capacity::OwnedLog;
 use crate::capacity::RawFrame;
 use crate::capacity::copies::EndRecord;
+use crate::capacity::copies::Recorded;
 use crate::env::Disk;
 use crate::env::Env;
 use crate::env::Tasks;
@@ -65,6 +67,8 @@ pub(super) struct Node {
     seed: u64,
     member: Mutex<Option<LocalMember>>,
     calls: Mutex<Calls>,
+    /// Where another settler seals a copy before the next question about it.
+    seal_before_copy: Mutex<Option<(Epoch, ExtentOffset)>>,
 }
 
 impl Node {
@@ -72,7 +76,8 @@ impl Node {
         let sim = SimDisk::new(seed, DISK_BYTES);
         let member = LocalMember::new(open(sim.disk(), seed).await);
         let (member, calls) = (Mutex::new(Some(member)), Mutex::new(Calls::Answered));
-        Arc::new(Self { sim, seed, member, calls })
+        let seal_before_copy = Mutex::default();
+        Arc::new(Self { sim, seed, member, calls, seal_before_copy })
     }
 
     /// The node without its link.
@@ -82,6 +87,20 @@ impl Node {
 
     pub(super) fn set_calls(&self, calls: Calls) {
         *self.calls.lock().unwrap() = calls;
+    }
+
+    /// Runs a checkpoint of the node's disk.
+    pub(super) async fn checkpoint(&self) -> Result<(), Error> {
+        let member = self.member();
+        for store in member.node.stores() {
+            store.checkpoint().await?;
+        }
+        Ok(())
+    }
+
+    /// Seals a copy at this end between the next fence and the question where it ends.
+    pub(super) fn seal_before_copy(&self, epoch: Epoch, end: ExtentOffset) {
+        *self.seal_before_copy.lock().unwrap() = Some((epoch, end));
     }
 
     /// The process ends at once and starts again; with `power` the machine loses power.
@@ -137,8 +156,8 @@ impl Member for Node {
         self.carry_out(append.copy.extent, |to| async move { to.append(append).await }).await
     }
 
-    async fn flush(&self, extent: ExtentId, epoch: Epoch) -> Result<(), Error> {
-        self.carry_out(extent, |to| async move { to.flush(extent, epoch).await }).await
+    async fn flush(&self, extent: ExtentId, epoch: Epoch, end: ExtentOffset) -> Result<(), Error> {
+        self.carry_out(extent, |to| async move { to.flush(extent, epoch, end).await }).await
     }
 
     async fn read(&self, location: &Location, range: Range<u64>) -> Result<Vec<FramePart>, Error> {
@@ -162,9 +181,9 @@ impl Member for Node {
         &self,
         copy: CopyId,
         epoch: Epoch,
-        frames: &[RawFrame],
+        added: Extension,
     ) -> Result<ExtentOffset, Error> {
-        self.carry_out(copy.extent, |to| async move { to.extend(copy, epoch, frames).await }).await
+        self.carry_out(copy.extent, |to| async move { to.extend(copy, epoch, added).await }).await
     }
 
     async fn seal_at(
@@ -177,6 +196,10 @@ impl Member for Node {
     }
 
     async fn copy(&self, extent: ExtentId) -> Result<Option<CopyInfo>, Error> {
+        let seal = self.seal_before_copy.lock().unwrap().take();
+        if let Some((epoch, end)) = seal {
+            self.member().seal_at(extent, epoch, end).await?;
+        }
         self.carry_out(extent, |to| async move { to.copy(extent).await }).await
     }
 
@@ -208,15 +231,19 @@ impl Member for Node {
 
 /// Recorded ends, in memory.
 #[derive(Debug, Default)]
-pub(super) struct Ends(Mutex<BTreeMap<ExtentId, ExtentOffset>>);
+pub(super) struct Ends {
+    pub(super) ends: Mutex<BTreeMap<ExtentId, ExtentOffset>>,
+    pub(super) members_changed: bool,
+}
 
 #[async_trait]
 impl EndRecord for Ends {
-    async fn recorded(&self, extent: ExtentId) -> Result<Option<ExtentOffset>, String> {
-        Ok(self.0.lock().unwrap().get(&extent).copied())
+    async fn recorded(&self, extent: ExtentId) -> Result<Recorded, String> {
+        let end = self.ends.lock().unwrap().get(&extent).copied();
+        Ok(Recorded { end, members_changed: self.members_changed })
     }
 
     async fn record(&self, extent: ExtentId, end: ExtentOffset) -> Result<ExtentOffset, String> {
-        Ok(*self.0.lock().unwrap().entry(extent).or_insert(end))
+        Ok(*self.ends.lock().unwrap().entry(extent).or_insert(end))
     }
 }

@@ -109,7 +109,7 @@ impl History {
     /// Every sealed copy has the same end, and all answered bytes.
     async fn judge(&self, copy: CopyId, answered: &[Answered], all: bool) {
         let seed = self.seed;
-        let recorded = self.record.recorded(copy.extent).await.unwrap();
+        let recorded = self.record.recorded(copy.extent).await.unwrap().end;
         let mut ends: Vec<_> = recorded.into_iter().collect();
         for node in &self.nodes {
             let member = node.member();

@@ -7,6 +7,7 @@ use super::*;
 use crate::capacity::Durability;
 use crate::capacity::Encoded;
 use crate::capacity::Error;
+use crate::capacity::Extension;
 use crate::capacity::ExtentState;
 use crate::capacity::FramedAppend;
 use crate::capacity::Member;
@@ -22,6 +23,10 @@ const START: ExtentOffset = ExtentOffset::START;
 fn encode(copy: CopyId, epoch: Epoch, at: ExtentOffset, seeds: &[(u64, usize)]) -> Encoded {
     let payloads = seeds.iter().map(|&(seed, len)| vec![payload(seed, len)]).collect();
     FramedAppend::encode(copy, epoch, at, payloads)
+}
+
+fn added(frames: Vec<RawFrame>) -> Extension {
+    Extension { frames, dead_to: None }
 }
 
 /// Appends one payload at the start of the extent. Returns where it lies and where the extent ends.
@@ -236,7 +241,7 @@ async fn copied(crashes: bool) {
     let (mut at, mut calls) = (START, 0);
     while at < end {
         let frames = from.frames(ID, at, 20_000).await.unwrap();
-        at = to.extend(COPY, TWO, &frames).await.unwrap();
+        at = to.extend(COPY, TWO, added(frames)).await.unwrap();
         calls += 1;
         if crashes {
             to.crash(true).await;
@@ -260,7 +265,7 @@ async fn copied(crashes: bool) {
     if !crashes {
         assert_eq!(to.dead(ID).await.unwrap(), from.dead(ID).await.unwrap());
     }
-    let refused = to.extend(COPY, TWO, &[]).await;
+    let refused = to.extend(COPY, TWO, added(Vec::new())).await;
     assert!(matches!(refused, Err(Error::Sealed { .. })), "{refused:?}");
 }
 
@@ -272,15 +277,83 @@ fn frames_that_do_not_fit_are_not_added() {
         let frames = from.frames(ID, START, 1).await.unwrap();
         let mut bytes = frames[0].bytes.to_vec();
         bytes[30_000] ^= 1;
-        let damaged = [RawFrame { bytes: bytes.into(), ..frames[0].clone() }];
-        let refused = to.extend(COPY, TWO, &damaged).await;
+        let damaged = vec![RawFrame { bytes: bytes.into(), ..frames[0].clone() }];
+        let refused = to.extend(COPY, TWO, added(damaged)).await;
         assert!(matches!(refused, Err(Error::Corrupt { .. })), "{refused:?}");
-        let end = to.extend(COPY, TWO, &frames).await.unwrap();
-        let refused = to.extend(COPY, TWO, &frames).await;
-        assert!(matches!(refused, Err(Error::Corrupt { .. })), "{refused:?}");
-        let refused = to.extend(COPY, ONE, &[]).await;
+        let end = to.extend(COPY, TWO, added(frames.clone())).await.unwrap();
+        let refused = to.extend(COPY, TWO, added(frames)).await;
+        let again = matches!(refused, Err(Error::WrongOffset { expected, .. }) if expected == end);
+        assert!(again, "{refused:?}");
+        let refused = to.extend(COPY, ONE, added(Vec::new())).await;
         assert!(matches!(refused, Err(Error::Fenced { .. })), "{refused:?}");
         assert_eq!(to.copy(ID).await.unwrap().unwrap().end, end);
+    });
+}
+
+/// Its node has started again and has lost bytes that were not synced.
+#[test]
+fn flush_of_a_copy_that_lost_bytes_is_refused() {
+    run(async {
+        let node = Node::start(1).await;
+        let kept = first(&node, COPY, 40_000).await;
+        let Encoded { mut append, appended } = encode(COPY, ONE, kept.end, &[(2, 100_000)]);
+        append.durability = Durability::Deferred;
+        node.append(append).await.unwrap();
+        node.crash(true).await;
+        let refused = node.flush(ID, ONE, appended.end).await;
+        let refused = matches!(refused, Err(Error::Sealed { .. } | Error::WrongOffset { .. }));
+        assert!(refused, "a closed copy flushes nothing");
+        let other = CopyId { extent: ExtentId::new(6), ..COPY };
+        let Encoded { mut append, appended } = encode(other, ONE, START, &[(2, 100_000)]);
+        append.durability = Durability::Deferred;
+        node.append(append).await.unwrap();
+        let beyond = ExtentOffset::new(appended.end.get() + 1);
+        let refused = node.flush(other.extent, ONE, beyond).await;
+        assert!(matches!(refused, Err(Error::WrongOffset { .. })), "{refused:?}");
+        node.flush(other.extent, ONE, appended.end).await.unwrap();
+        node.crash(true).await;
+        assert_eq!(node.copy(other.extent).await.unwrap().unwrap().end, appended.end);
+    });
+}
+
+/// A checkpoint waits for a sync while a seal cuts the copy.
+#[test]
+fn checkpoint_beside_a_seal_that_cuts_does_not_stop_the_disk() {
+    for wait in [1, 2, 4, 6] {
+        run(async {
+            let node = Node::start(1).await;
+            let kept = first(&node, COPY, 40_000).await;
+            let Encoded { append, .. } = encode(COPY, ONE, kept.end, &[(2, 500)]);
+            node.append(append).await.unwrap();
+            node.sim.stall_syncs(std::time::Duration::from_secs(5));
+            let inner = Arc::clone(&node);
+            let checkpoint = tokio::spawn(async move { inner.checkpoint().await });
+            tokio::time::sleep(std::time::Duration::from_secs(wait)).await;
+            node.seal_at(ID, TWO, kept.end).await.unwrap();
+            checkpoint.await.unwrap().unwrap();
+            let other = CopyId { extent: ExtentId::new(9), ..COPY };
+            node.append(encode(other, ONE, START, &[(1, 10)]).append).await.unwrap();
+        });
+    }
+}
+
+/// The journal has records of the copy that was removed when the next one is made.
+#[test]
+fn copy_made_anew_gets_no_records_of_the_removed_one() {
+    run(async {
+        let node = Node::start(1).await;
+        let source = Node::start(2).await;
+        first(&node, COPY, 100).await;
+        let other = encode(COPY, ONE, START, &[(7, 100)]);
+        source.append(other.append).await.unwrap();
+        node.remove(ID).await.unwrap();
+        let frames = source.frames(ID, START, 1).await.unwrap();
+        node.extend(COPY, TWO, added(frames)).await.unwrap();
+        node.crash(false).await;
+        node.seal_at(ID, TWO, other.appended.end).await.unwrap();
+        let location = other.appended.locations[0];
+        let parts = node.read(&location, 0..100).await.unwrap();
+        assert_eq!(verify(&location, &(0..100), &parts).unwrap().concat(), payload(7, 100));
     });
 }
 

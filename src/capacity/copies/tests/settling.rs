@@ -7,6 +7,7 @@ use super::cluster::Ends;
 use super::cluster::Node;
 use super::*;
 use crate::capacity::Error;
+use crate::capacity::Extension;
 use crate::capacity::ExtentState;
 use crate::capacity::Member;
 use crate::capacity::copies::CopyWriter;
@@ -58,7 +59,7 @@ fn append_is_answered_when_all_have_it_and_a_clean_seal_needs_no_record() {
         let ends = Ends::default();
         let settled = settle(&members(&nodes), COPY, TWO, &ends).await.unwrap();
         assert_eq!((settled.end, settled.sealed), (second.end, 3));
-        assert_eq!(ends.recorded(ID).await.unwrap(), None);
+        assert_eq!(ends.recorded(ID).await.unwrap().end, None);
     });
 }
 
@@ -141,7 +142,7 @@ fn end_is_recorded_only_when_all_that_were_reached_have_it() {
         let record = Ends::default();
         let unsettled = settle(&members(&nodes), COPY, TWO, &record).await;
         assert!(matches!(unsettled, Err(Unsettled::NotLevel(_))), "{unsettled:?}");
-        assert_eq!(record.recorded(ID).await.unwrap(), None);
+        assert_eq!(record.recorded(ID).await.unwrap().end, None);
         nodes[0].set_calls(Calls::Answered);
         assert_eq!(settle(&members(&nodes), COPY, TWO, &record).await.unwrap().sealed, 3);
     });
@@ -157,7 +158,7 @@ fn incomplete_copies_do_not_decide_the_end() {
         // A new node pulls a part and is all that is reached.
         let new = Node::start(4).await;
         let frames = nodes[0].frames(ID, ExtentOffset::START, 1).await.unwrap();
-        new.extend(COPY, TWO, &frames).await.unwrap();
+        new.extend(COPY, TWO, Extension { frames, dead_to: None }).await.unwrap();
         let alone = members(std::slice::from_ref(&new));
         let unsettled = settle(&alone, COPY, TWO, &Ends::default()).await;
         assert!(matches!(unsettled, Err(Unsettled::NoWitness)), "{unsettled:?}");
@@ -196,5 +197,84 @@ fn settled_extent_refuses_its_old_writer() {
         let refused = writer.append(one(2, 10)).await.unwrap_err();
         let stopped = matches!(refused.error, Error::Fenced { .. } | Error::Sealed { .. });
         assert!(stopped, "{refused}");
+    });
+}
+
+/// Between the fence and the question another settler has sealed the copy, and cut it.
+#[test]
+fn copy_that_another_settler_cut_has_one_end() {
+    run(async {
+        let nodes = three().await;
+        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        let answered = writer.append(one(1, 5_000)).await.unwrap();
+        nodes[1].set_calls(Calls::Lost);
+        writer.append(one(2, 5_000)).await.unwrap_err();
+        nodes[1].set_calls(Calls::Answered);
+        let record = Ends::default();
+        record.record(ID, answered.end).await.unwrap();
+        // This settler has read the record before.
+        nodes[0].seal_before_copy(TWO, answered.end);
+        settle(&members(&nodes), COPY, TWO, &Ends::default()).await.unwrap();
+        assert_eq!(ends(&nodes).await, vec![(ExtentState::Sealed, answered.end); 3]);
+    });
+}
+
+/// A new member has no copy, which says nothing about what was answered before it was one.
+#[test]
+fn new_member_without_a_copy_does_not_decide_the_end() {
+    run(async {
+        let nodes = three().await;
+        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        let answered = writer.append(one(1, 5_000)).await.unwrap();
+        let all = [&nodes[..], &[Node::start(4).await]].concat();
+        for node in &nodes {
+            node.set_calls(Calls::Lost);
+        }
+        let record = Ends { members_changed: true, ..Ends::default() };
+        let unsettled = settle(&members(&all), COPY, TWO, &record).await;
+        assert!(matches!(unsettled, Err(Unsettled::NoWitness)), "{unsettled:?}");
+        for node in &nodes {
+            node.set_calls(Calls::Answered);
+        }
+        let settled = settle(&members(&all), COPY, TWO, &record).await.unwrap();
+        assert_eq!((settled.end, settled.sealed), (answered.end, 4));
+    });
+}
+
+/// One member that cannot take the bytes does not keep the others from their end.
+#[test]
+fn member_that_cannot_be_completed_is_left_for_the_next_time() {
+    run(async {
+        let nodes = three().await;
+        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        writer.append(one(1, 5_000)).await.unwrap();
+        nodes[0].set_calls(Calls::Lost);
+        writer.append(one(2, 300_000)).await.unwrap_err();
+        let longest = nodes[1].copy(ID).await.unwrap().unwrap().end;
+        let record = Ends::default();
+        record.record(ID, longest).await.unwrap();
+        nodes[0].set_calls(Calls::CutAfter(3));
+        let settled = settle(&members(&nodes), COPY, TWO, &record).await.unwrap();
+        assert_eq!((settled.end, settled.sealed), (longest, 2));
+    });
+}
+
+#[test]
+fn copy_whose_last_bytes_are_dead_is_completed() {
+    run(async {
+        let nodes = three().await;
+        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        writer.append(one(1, 5_000)).await.unwrap();
+        let last = writer.append(one(2, 70_000)).await.unwrap();
+        writer.seal().await.unwrap();
+        for node in &nodes {
+            node.free(&last.locations).await.unwrap();
+        }
+        let new = Node::start(4).await;
+        let all = [&nodes[..], &[Arc::clone(&new)]].concat();
+        let settled = settle(&members(&all), COPY, TWO, &Ends::default()).await.unwrap();
+        assert_eq!((settled.end, settled.sealed), (last.end, 4));
+        new.crash(true).await;
+        assert_eq!(ends(&all).await, vec![(ExtentState::Sealed, last.end); 4]);
     });
 }

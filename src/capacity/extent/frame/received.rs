@@ -9,6 +9,7 @@ use bytes::BytesMut;
 
 use super::HEADER;
 use super::Head;
+use super::OFFSET_MAX;
 use super::Placed;
 use super::chunk_sums;
 use super::frame_end;
@@ -46,6 +47,9 @@ impl Placed {
     /// ends with the payload of the last one; between frames there are zeros as in the extent.
     /// `None` if a checksum does not match, or a frame is not where this writer must put it.
     pub(crate) fn received(pieces: &[Bytes], expected: Expected, epoch: Epoch) -> Option<Self> {
+        if expected.end > OFFSET_MAX {
+            return None;
+        }
         let mut cursor = Cursor::new(pieces);
         let mut placed = Self::nothing(expected.end);
         let first = Head::claimed_len(&cursor.peek(HEADER)?)?;
@@ -72,7 +76,7 @@ impl Placed {
     /// checksum does not match, or the first frame lies before the end of the extent.
     pub(crate) fn copied(frames: &[RawFrame], expected: Expected) -> Option<(Self, &[RawFrame])> {
         let mut placed = Self::nothing(expected.end);
-        placed.start = frames.first()?.offset;
+        placed.start = frames.first().map(|first| first.offset).filter(|at| *at <= OFFSET_MAX)?;
         let mut rest = frames;
         while let Some((frame, others)) = rest.split_first() {
             let written = placed.start + placed.bytes;
@@ -105,7 +109,7 @@ impl Placed {
         }
     }
 
-    fn add(&mut self, start: ExtentOffset, frame: GoodFrame) {
+    fn add(&mut self, start: ExtentOffset, frame: CheckedFrame) {
         if start > self.end {
             self.padding.push(self.end..start);
         }
@@ -117,7 +121,7 @@ impl Placed {
 
 /// A frame all of whose checksums match.
 #[derive(Clone, Copy, Debug)]
-struct GoodFrame {
+struct CheckedFrame {
     /// Payload bytes.
     len: u64,
     epoch: Epoch,
@@ -139,14 +143,14 @@ impl Cursor {
     }
 
     /// Takes the frame that starts here, at `offset` of the extent.
-    fn frame(&mut self, extent: ExtentId, offset: ExtentOffset) -> Option<GoodFrame> {
+    fn frame(&mut self, extent: ExtentId, offset: ExtentOffset) -> Option<CheckedFrame> {
         let len = Head::claimed_len(&self.peek(HEADER)?)?;
         let head = Head::parse(&self.peek(head_len(len))?, extent, offset)?;
         self.take(head.head_len())?;
         let sums = chunk_sums(&self.take(head.len)?);
         let whole = super::combine_chunks(&sums, head.len);
         let matches = sums == head.table && whole == head.crc;
-        matches.then_some(GoodFrame { len: head.len, epoch: head.epoch })
+        matches.then_some(CheckedFrame { len: head.len, epoch: head.epoch })
     }
 
     /// Skips the padding after the frames so far. Returns where the next frame starts.
@@ -176,6 +180,9 @@ impl Cursor {
         for piece in &self.pieces {
             let part = piece.len().min(want - joined.len());
             joined.extend_from_slice(piece.get(..part)?);
+            if joined.len() == want {
+                break;
+            }
         }
         (joined.len() == want).then(|| joined.freeze())
     }
@@ -258,6 +265,15 @@ mod tests {
         let cut = Bytes::from(whole[..whole.len() - 1].to_vec());
         assert!(Placed::received(&[cut], expected(5), ONE).is_none());
         assert!(Placed::received(&[], expected(5), ONE).is_none());
+    }
+
+    #[test]
+    fn offsets_near_the_greatest_number_are_refused() {
+        let sent = placed(0, &[40_000]);
+        assert!(Placed::received(&sent.pieces, expected(u64::MAX), ONE).is_none());
+        let bytes = Bytes::from(sent.pieces.concat());
+        let far = RawFrame { offset: ExtentOffset::new(u64::MAX - 1), bytes };
+        assert!(Placed::copied(&[far], expected(0)).is_none());
     }
 
     #[test]
