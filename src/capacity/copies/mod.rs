@@ -2,8 +2,8 @@
 //!
 //! - `writer.rs`: appends to all members at once, and seals what ended cleanly;
 //! - `pull.rs`: gives a copy what it lacks from another one;
-//! - `settle.rs`: agrees on the end of an extent that its writer gave up; `group_ends.rs`: such ends
-//!   in the records of groups.
+//! - `settle.rs`: agrees on the end of an extent that its writer gave up; `group_ends.rs`: such
+//!   ends in the records of groups.
 //!
 //! Nothing here is used by a command yet.
 //!

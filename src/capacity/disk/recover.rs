@@ -338,8 +338,8 @@ impl Recovery<'_> {
         Ok(parse_padding(&list, slot).unwrap_or_default())
     }
 
-    /// Seals or closes an extent with a damaged first page. Each frame names its extent and offset, so all
-    /// intact frames are kept.
+    /// Seals or closes an extent with a damaged first page. Each frame names its extent and offset,
+    /// so all intact frames are kept.
     async fn rescue(
         &self,
         id: ExtentId,

@@ -17,8 +17,9 @@
 //! are: ADR 0050, and the models in `tests/model/extents`.
 //!
 //! Invariants: members change only in a closed group none of whose extents is open · a group is
-//! closed for ever, an extent is gone for ever · the first length of an extent stays until the extent is gone · an extent
-//! that is gone has no length · nothing is gone for being unused once members have changed.
+//! closed for ever, an extent is gone for ever · the first length of an extent stays until the
+//! extent is gone · an extent that is gone has no length · nothing is gone for being unused once
+//! members have changed.
 //!
 //! Not here: what members do with the record (create, seal, pull, remove), the table of nodes, what
 //! the manager decides.
