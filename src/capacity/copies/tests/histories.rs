@@ -16,6 +16,7 @@ use crate::capacity::copies::Members;
 use crate::capacity::copies::settle;
 use crate::capacity::groups::GroupMaker;
 use crate::capacity::member::verify;
+use crate::capacity::units::index;
 use crate::coordinator::SimulatedStore;
 use crate::env::Env;
 use crate::env::Rand;
@@ -90,7 +91,7 @@ impl History {
         for _ in 0..self.below(12) {
             self.payloads += 1;
             let sizes = [50, 3_000, 20_000, 70_000];
-            let len = sizes[self.below(4) as usize] + self.below(50) as usize;
+            let len = sizes[index(self.below(4))] + index(self.below(50));
             let bytes = payload(self.payloads, len);
             match writer.append(vec![vec![bytes.clone()]]).await {
                 Ok(appended) => answered.push(Answered { appended, bytes }),

@@ -16,6 +16,8 @@ use crate::capacity::RawFrame;
 use crate::capacity::disk::store::path_of;
 use crate::capacity::extent::header::DATA_AT;
 use crate::capacity::member::verify;
+use crate::capacity::units::index;
+use crate::env::Tasks;
 use crate::types::ExtentOffset;
 
 const START: ExtentOffset = ExtentOffset::START;
@@ -48,7 +50,7 @@ fn first_append_creates_the_copy_and_reads_are_verified_by_the_reader() {
                 let parts = node.read(location, range.clone()).await.unwrap();
                 let read = verify(location, &range, &parts).unwrap().concat();
                 let whole = payload(seed, len);
-                assert_eq!(read, whole[range.start as usize..range.end as usize]);
+                assert_eq!(read, whole[index(range.start)..index(range.end)]);
                 let mut wrong = parts.clone();
                 let mut chunks = wrong[0].chunks.to_vec();
                 chunks[0] ^= 1;
@@ -208,7 +210,7 @@ fn append_that_is_cut_off_while_it_waits_for_its_sync_is_not_answered() {
             node.sim.stall_syncs(std::time::Duration::from_secs(5));
             let append = encode(COPY, ONE, kept.end, &[(2, len)]).append;
             let to = Arc::clone(&node);
-            let waiting = tokio::spawn(async move { to.append(append).await });
+            let waiting = Tasks::new().spawn("append", async move { to.append(append).await });
             tokio::time::sleep(std::time::Duration::from_secs(skip + 1)).await;
             node.seal_at(ID, TWO, kept.end).await.unwrap();
             let answer = waiting.await.unwrap();
@@ -327,7 +329,8 @@ fn checkpoint_beside_a_seal_that_cuts_does_not_stop_the_disk() {
             node.append(append).await.unwrap();
             node.sim.stall_syncs(std::time::Duration::from_secs(5));
             let inner = Arc::clone(&node);
-            let checkpoint = tokio::spawn(async move { inner.checkpoint().await });
+            let checkpoint =
+                Tasks::new().spawn("checkpoint", async move { inner.checkpoint().await });
             tokio::time::sleep(std::time::Duration::from_secs(wait)).await;
             node.seal_at(ID, TWO, kept.end).await.unwrap();
             checkpoint.await.unwrap().unwrap();

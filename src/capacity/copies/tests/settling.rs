@@ -16,6 +16,7 @@ use crate::capacity::copies::Members;
 use crate::capacity::copies::Unsettled;
 use crate::capacity::copies::settle;
 use crate::capacity::member::verify;
+use crate::capacity::units::index;
 use crate::types::ExtentOffset;
 
 async fn three() -> Vec<Arc<Node>> {
@@ -51,7 +52,7 @@ fn append_is_answered_when_all_have_it_and_a_clean_seal_needs_no_record() {
                 let location = appended.locations[0];
                 let parts = node.read(&location, 0..len).await.unwrap();
                 let read = verify(&location, &(0..len), &parts).unwrap();
-                assert_eq!(read.concat(), payload(seed, len as usize));
+                assert_eq!(read.concat(), payload(seed, index(len)));
             }
         }
         assert_eq!(writer.seal().await.unwrap(), second.end);
