@@ -5,6 +5,7 @@ import os
 import shutil
 import statistics
 import subprocess
+import sys
 import time
 
 from comparison import measure
@@ -61,6 +62,9 @@ def main():
         succeeded(driver.run(server, ["gone"], ["--container", VERSIONED, "--ops", str(args.names)]))
         rest(driver, server)
         for number in range(args.rounds):
+            if args.hold:
+                say(f"round {number + 1} of {args.rounds} waits for a line of standard input")
+                sys.stdin.readline()
             for face, kind in (("Blob", server), ("S3", s3)):
                 for container in CONTAINERS if number % 2 == 0 else reversed(CONTAINERS):
                     say(f"round {number + 1} of {args.rounds}: {face}, {container}")
@@ -79,6 +83,7 @@ def arguments():
     parser.add_argument("--names", type=int, default=1_000_000, help="names in each container (default 1,000,000)")
     parser.add_argument("--versions", type=int, default=20, help="old versions of each name (default 20)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of lists and reads (default 3)")
+    parser.add_argument("--hold", action="store_true", help="wait for a line of standard input before each round")
     return parser.parse_args()
 
 
