@@ -18,6 +18,8 @@ PLAIN, VERSIONED = CONTAINERS = ("plain", "versioned")
 ACCOUNT = "devstoreaccount1"
 PAGE = 1_000
 READS = 20_000
+# The connections that fill the store. With more of them a sync of the journal covers more writes.
+FILLERS = "192"
 # Processor time is counted in hundredths of a second: short lists are read several times.
 PAGES_MIN = 2_000
 BAR = 1.1
@@ -59,7 +61,7 @@ def main():
             say(f"version {number + 1} of {args.versions + 1}")
             fill(driver, server, VERSIONED, args.names)
         say(f"{args.names} names between them, deleted")
-        succeeded(driver.run(server, ["gone"], ["--container", VERSIONED, "--ops", str(args.names)]))
+        succeeded(driver.run(server, ["gone"], ["--container", VERSIONED, "--concurrency", FILLERS, "--ops", str(args.names)]))
         rest(driver, server)
         for number in range(args.rounds):
             if args.hold:
@@ -89,7 +91,7 @@ def arguments():
 
 def fill(driver, server, container, names):
     """Writes every name once."""
-    succeeded(driver.run(server, ["fill"], ["--container", container, "--ops", str(names)]))
+    succeeded(driver.run(server, ["fill"], ["--container", container, "--concurrency", FILLERS, "--ops", str(names)]))
 
 
 def one_round(driver, face, server, container, names):
