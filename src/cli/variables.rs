@@ -22,9 +22,14 @@ const SERVICE_LINK: &str = "BLOCKYARD_PORT";
 /// # Errors
 /// [`CliError::UnknownVariable`] with the most similar name.
 pub(super) fn check(names: impl Iterator<Item = String>) -> Result<(), CliError> {
+    let mut names = names.filter(|name| name.starts_with(PREFIX)).peekable();
+    if names.peek().is_none() {
+        // The description of all commands takes a MiB of memory.
+        return Ok(());
+    }
     let mut known = Vec::new();
     collect(&Cli::command(), &mut known);
-    for name in names.filter(|name| name.starts_with(PREFIX)) {
+    for name in names {
         let link = name == SERVICE_LINK || SERVICE_LINKS.iter().any(|l| name.starts_with(l));
         if link || known.contains(&name) {
             continue;
