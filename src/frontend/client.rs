@@ -22,6 +22,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use thiserror::Error;
+use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls;
 use tokio_rustls::rustls::pki_types::ServerName;
@@ -67,21 +68,22 @@ pub(crate) struct Get<'a> {
 #[derive(Clone, Debug)]
 pub struct Client {
     dial: Arc<dyn Dial>,
-    /// `None` when the machine has no root certificates.
-    tls: Option<Arc<rustls::ClientConfig>>,
+    /// Made for the first request over https, because the machine's root certificates take a MiB.
+    /// `None` when the machine has none.
+    tls: Arc<OnceCell<Option<Arc<rustls::ClientConfig>>>>,
 }
 
 impl Client {
     /// Over TCP, trusting what the machine trusts.
     #[must_use]
     pub fn new() -> Self {
-        Self { dial: Arc::new(TcpDial), tls: trust() }
+        Self { dial: Arc::new(TcpDial), tls: Arc::default() }
     }
 
     /// Without TLS, over connections of a test.
     #[cfg(test)]
     pub(crate) fn over(dial: Arc<dyn Dial>) -> Self {
-        Self { dial, tls: None }
+        Self { dial, tls: Arc::new(OnceCell::from(None)) }
     }
 
     /// Over TCP, trusting a root of a test.
@@ -89,7 +91,7 @@ impl Client {
     pub(crate) fn trusting(root: rustls::pki_types::CertificateDer<'static>) -> Self {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(root).unwrap();
-        Self { dial: Arc::new(TcpDial), tls: with_roots(roots) }
+        Self { dial: Arc::new(TcpDial), tls: Arc::new(OnceCell::from(with_roots(roots))) }
     }
 
     /// The addresses of a host.
@@ -134,7 +136,7 @@ impl Client {
         let host = url.host().ok_or(ClientError::Url)?;
         let stream = self.dial.connect(address).await.map_err(ClientError::Unreachable)?;
         let stream: Box<dyn Stream> = if url.scheme_str() == Some("https") {
-            let tls = self.tls.clone().ok_or(ClientError::Trust)?;
+            let tls = self.trust(tasks).await.ok_or(ClientError::Trust)?;
             let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned())
                 .map_err(|_| ClientError::Name)?;
             let secured = TlsConnector::from(tls).connect(name, stream).await;
@@ -157,6 +159,12 @@ impl Client {
             }
         }));
         sender.send_request(request).await.map_err(ClientError::Broken)
+    }
+
+    /// What this client trusts. The files are read at the first call.
+    async fn trust(&self, tasks: &Tasks) -> Option<Arc<rustls::ClientConfig>> {
+        let read = || tasks.spawn_blocking("root certificates", trust);
+        self.tls.get_or_try_init(read).await.ok()?.clone()
     }
 }
 
@@ -204,4 +212,17 @@ fn with_roots(roots: rustls::RootCertStore) -> Option<Arc<rustls::ClientConfig>>
         .with_root_certificates(roots)
         .with_no_client_auth();
     Some(Arc::new(config))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn root_certificates_are_read_when_they_are_needed() {
+        let client = Client::new();
+        assert!(!client.tls.initialized());
+        let found = client.trust(&Tasks::new()).await;
+        assert_eq!(client.tls.get().map(Option::is_some), Some(found.is_some()));
+    }
 }
