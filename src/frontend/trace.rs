@@ -4,6 +4,7 @@
 //! how many. While there is no watcher, a request pays one atomic load.
 
 use std::sync::Arc;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 
@@ -97,9 +98,10 @@ pub enum TraceEvent {
 }
 
 /// Sends lines to all watchers; cheap to clone.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Trace {
-    sender: broadcast::Sender<Arc<TraceLine>>,
+    /// Made for the first watcher, because the ring takes 128 KiB.
+    sender: Arc<OnceLock<broadcast::Sender<Arc<TraceLine>>>>,
     watchers: Arc<AtomicUsize>,
 }
 
@@ -108,13 +110,6 @@ pub struct Trace {
 pub struct TraceWatch {
     receiver: broadcast::Receiver<Arc<TraceLine>>,
     watchers: Arc<AtomicUsize>,
-}
-
-impl Default for Trace {
-    fn default() -> Self {
-        let (sender, _) = broadcast::channel(RING);
-        Self { sender, watchers: Arc::new(AtomicUsize::new(0)) }
-    }
 }
 
 impl Trace {
@@ -126,14 +121,16 @@ impl Trace {
 
     /// Sends a line to all watchers.
     pub fn send(&self, line: TraceLine) {
-        // It fails only without a receiver.
-        drop(self.sender.send(Arc::new(line)));
+        if let Some(sender) = self.sender.get() {
+            // It fails only without a receiver.
+            drop(sender.send(Arc::new(line)));
+        }
     }
 
     /// A new watcher.
     #[must_use]
     pub fn watch(&self) -> TraceWatch {
-        let receiver = self.sender.subscribe();
+        let receiver = self.sender.get_or_init(|| broadcast::Sender::new(RING)).subscribe();
         self.watchers.fetch_add(1, Ordering::Relaxed);
         TraceWatch { receiver, watchers: Arc::clone(&self.watchers) }
     }
