@@ -108,6 +108,32 @@ fn greatest_end_counts_and_shorter_copies_pull() {
     });
 }
 
+/// The copies that were sealed are away. The one that is there must not settle a second end.
+#[test]
+fn recorded_end_counts_when_no_sealed_copy_is_reached() {
+    run(async {
+        let nodes = three().await;
+        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        writer.append(one(1, 5_000)).await.unwrap();
+        nodes[1].set_calls(Calls::Lost);
+        writer.append(one(2, 300_000)).await.unwrap_err();
+        let record = Ends::default();
+        let settled = settle(&members(&nodes), COPY, TWO, &record).await.unwrap();
+        assert_eq!(settled.sealed, 2);
+        for (node, calls) in nodes.iter().zip([Calls::Lost, Calls::Answered, Calls::Lost]) {
+            node.set_calls(calls);
+        }
+        let unsettled = settle(&members(&nodes), COPY, TWO, &record).await;
+        let is_short = matches!(unsettled, Err(Unsettled::Short { end }) if end == settled.end);
+        assert!(is_short, "{unsettled:?}");
+        for node in &nodes {
+            node.set_calls(Calls::Answered);
+        }
+        settle(&members(&nodes), COPY, TWO, &record).await.unwrap();
+        assert_eq!(ends(&nodes).await, vec![(ExtentState::Sealed, settled.end); 3]);
+    });
+}
+
 #[test]
 fn recorded_end_counts_and_a_longer_copy_is_cut() {
     run(async {
