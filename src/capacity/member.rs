@@ -171,8 +171,8 @@ pub trait Member: Send + Sync + Debug {
     ///
     /// # Errors
     /// [`Error::WrongOffset`] if the first frame lies before the end of the copy;
-    /// [`Error::Corrupt`] if a frame does not match its checksums or its place; [`Error::Sealed`];
-    /// the write errors.
+    /// [`Error::Corrupt`] if a frame does not match its checksums or its place, or no extent can
+    /// be so long; [`Error::Sealed`]; the write errors.
     async fn extend(
         &self,
         copy: CopyId,

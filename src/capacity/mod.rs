@@ -18,8 +18,8 @@
 //!
 //! Main path of a write:
 //! 1. `node.rs` finds the extent and its disk;
-//! 2. `disk/append.rs` chooses the journal or the extent's file;
-//! 3. `extent/frame.rs` encodes frames;
+//! 2. `extent/frame.rs` encodes frames;
+//! 3. `disk/append.rs` chooses the journal or the extent's file;
 //! 4. `journal/writer.rs` makes small appends durable with one shared sync;
 //! 5. `disk/checkpoint.rs` moves journaled bytes to the extents' files;
 //! 6. `disk/seal.rs` ends an extent.

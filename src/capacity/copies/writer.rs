@@ -20,10 +20,20 @@ use crate::types::ExtentOffset;
 #[derive(Clone, Debug, ThisError)]
 #[error("a member refused an append or did not answer: {error}")]
 pub struct GivenUp {
-    /// The place of the member in the list of members.
-    pub member: usize,
+    /// The place of the member in the list of members; `None` if the extent was given up before.
+    pub member: Option<usize>,
     /// What it answered.
     pub error: Error,
+}
+
+impl GivenUp {
+    fn before(copy: CopyId) -> Self {
+        Self { member: None, error: Error::Sealed { extent: copy.extent } }
+    }
+
+    fn by(member: usize, error: Error) -> Self {
+        Self { member: Some(member), error }
+    }
 }
 
 /// The one writer of an extent.
@@ -59,8 +69,7 @@ impl CopyWriter {
             return Ok(Appended { locations: Vec::new(), end: self.end });
         }
         if self.given_up {
-            let error = Error::Sealed { extent: self.copy.extent };
-            return Err(GivenUp { member: 0, error });
+            return Err(GivenUp::before(self.copy));
         }
         // A cancelled append has an unknown outcome.
         self.given_up = true;
@@ -68,7 +77,7 @@ impl CopyWriter {
             FramedAppend::encode(self.copy, self.epoch, self.end, payloads);
         let calls = self.members.iter().map(|member| member.append(append.clone()));
         for (member, answer) in join_all(calls).await.into_iter().enumerate() {
-            answer.map_err(|error| GivenUp { member, error })?;
+            answer.map_err(|error| GivenUp::by(member, error))?;
         }
         self.given_up = false;
         self.end = appended.end;
@@ -83,7 +92,7 @@ impl CopyWriter {
     pub async fn seal(self) -> Result<ExtentOffset, GivenUp> {
         let Self { copy, epoch, members, end, given_up } = self;
         if given_up {
-            return Err(GivenUp { member: 0, error: Error::Sealed { extent: copy.extent } });
+            return Err(GivenUp::before(copy));
         }
         let sealed = |member: Arc<dyn super::Member>| async move {
             member.seal_at(copy.extent, epoch, end).await
@@ -91,7 +100,7 @@ impl CopyWriter {
         if end > ExtentOffset::START {
             let calls = members.into_iter().map(sealed);
             for (member, answer) in join_all(calls).await.into_iter().enumerate() {
-                answer.map_err(|error| GivenUp { member, error })?;
+                answer.map_err(|error| GivenUp::by(member, error))?;
             }
         }
         Ok(end)

@@ -39,6 +39,9 @@ impl Store {
             return Err(Error::Sealed { extent: extent.id });
         }
         let mut end = self.write_tail(extent, &changing).await?;
+        if let Some(beyond) = dead_to.filter(|to| *to > OFFSET_MAX) {
+            return Err(extent.corrupt(beyond));
+        }
         if frames.first().is_some_and(|first| first.offset < end) {
             return Err(Error::WrongOffset { extent: extent.id, expected: end });
         }
@@ -54,7 +57,7 @@ impl Store {
             self.metrics.frames.inc_by(placed.frames);
             frames = rest;
         }
-        if let Some(to) = dead_to.filter(|to| *to > end && *to <= OFFSET_MAX) {
+        if let Some(to) = dead_to.filter(|to| *to > end) {
             let mut state = extent.state();
             state.dead.insert(end..to);
             state.padding.push(end..to);
@@ -89,6 +92,7 @@ impl Store {
         let end = self.write_tail(extent, &changing).await?;
         drop(changing);
         self.sync_to(extent, end).await?;
+        self.assert_synced(extent, placed.end)?;
         Ok(placed.end)
     }
 

@@ -22,7 +22,7 @@ use crate::types::Location;
 
 const DISK_BYTES: u64 = 64 << 20;
 
-pub(super) fn run<F: Future>(work: F) -> F::Output {
+pub(in crate::capacity) fn run<F: Future>(work: F) -> F::Output {
     Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(work)
 }
 

@@ -23,7 +23,7 @@ use bytes::Bytes;
 use crate::capacity::units::size;
 
 /// Bytes in which all pages differ.
-fn payload(seed: u64, len: u64) -> Bytes {
+pub(super) fn payload(seed: u64, len: u64) -> Bytes {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let next = || {
         state ^= state << 13;

@@ -304,6 +304,9 @@ fn frames_that_do_not_fit_are_not_added() {
         let refused = to.extend(COPY, TWO, added(frames)).await;
         let again = matches!(refused, Err(Error::WrongOffset { expected, .. }) if expected == end);
         assert!(again, "{refused:?}");
+        let far = Extension { frames: Vec::new(), dead_to: Some(ExtentOffset::new(u64::MAX)) };
+        let refused = to.extend(COPY, TWO, far).await;
+        assert!(matches!(refused, Err(Error::Corrupt { .. })), "{refused:?}");
         let refused = to.extend(COPY, ONE, added(Vec::new())).await;
         assert!(matches!(refused, Err(Error::Fenced { .. })), "{refused:?}");
         assert_eq!(to.copy(ID).await.unwrap().unwrap().end, end);

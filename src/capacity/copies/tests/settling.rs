@@ -23,6 +23,13 @@ async fn three() -> Vec<Arc<Node>> {
     vec![Node::start(1).await, Node::start(2).await, Node::start(3).await]
 }
 
+/// Three nodes, and the writer of an extent on them.
+async fn written() -> (Vec<Arc<Node>>, CopyWriter) {
+    let nodes = three().await;
+    let writer = CopyWriter::new(COPY, ONE, members(&nodes));
+    (nodes, writer)
+}
+
 fn members(nodes: &[Arc<Node>]) -> Members {
     nodes.iter().map(|node| Arc::clone(node) as Arc<dyn Member>).collect()
 }
@@ -43,8 +50,7 @@ fn one(seed: u64, len: usize) -> Vec<Vec<Bytes>> {
 #[test]
 fn append_is_answered_when_all_have_it_and_a_clean_seal_needs_no_record() {
     run(async {
-        let nodes = three().await;
-        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        let (nodes, mut writer) = written().await;
         let first = writer.append(one(1, 70_000)).await.unwrap();
         let second = writer.append(one(2, 100)).await.unwrap();
         for (seed, len, appended) in [(1, 70_000, &first), (2, 100, &second)] {
@@ -72,7 +78,7 @@ fn writer_gives_the_extent_up_when_a_member_does_not_answer() {
             let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
             let answered = writer.append(one(1, 5_000)).await.unwrap();
             nodes[1].set_calls(calls);
-            assert_eq!(writer.append(one(2, 5_000)).await.unwrap_err().member, 1);
+            assert_eq!(writer.append(one(2, 5_000)).await.unwrap_err().member, Some(1));
             nodes[1].set_calls(Calls::Answered);
             writer.append(one(3, 10)).await.unwrap_err();
             assert_eq!(writer.end(), answered.end);
@@ -88,8 +94,7 @@ fn writer_gives_the_extent_up_when_a_member_does_not_answer() {
 #[test]
 fn greatest_end_counts_and_shorter_copies_pull() {
     run(async {
-        let nodes = three().await;
-        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        let (nodes, mut writer) = written().await;
         let answered = writer.append(one(1, 5_000)).await.unwrap();
         nodes[0].set_calls(Calls::Lost);
         nodes[1].set_calls(Calls::Lost);
@@ -112,8 +117,7 @@ fn greatest_end_counts_and_shorter_copies_pull() {
 #[test]
 fn recorded_end_counts_when_no_sealed_copy_is_reached() {
     run(async {
-        let nodes = three().await;
-        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        let (nodes, mut writer) = written().await;
         writer.append(one(1, 5_000)).await.unwrap();
         nodes[1].set_calls(Calls::Lost);
         writer.append(one(2, 300_000)).await.unwrap_err();
@@ -137,8 +141,7 @@ fn recorded_end_counts_when_no_sealed_copy_is_reached() {
 #[test]
 fn recorded_end_counts_and_a_longer_copy_is_cut() {
     run(async {
-        let nodes = three().await;
-        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        let (nodes, mut writer) = written().await;
         let answered = writer.append(one(1, 5_000)).await.unwrap();
         nodes[0].set_calls(Calls::Lost);
         nodes[1].set_calls(Calls::Lost);
@@ -159,8 +162,7 @@ fn recorded_end_counts_and_a_longer_copy_is_cut() {
 #[test]
 fn end_is_recorded_only_when_all_that_were_reached_have_it() {
     run(async {
-        let nodes = three().await;
-        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        let (nodes, mut writer) = written().await;
         writer.append(one(1, 5_000)).await.unwrap();
         nodes[0].set_calls(Calls::Lost);
         writer.append(one(2, 300_000)).await.unwrap_err();
@@ -178,8 +180,7 @@ fn end_is_recorded_only_when_all_that_were_reached_have_it() {
 #[test]
 fn incomplete_copies_do_not_decide_the_end() {
     run(async {
-        let nodes = three().await;
-        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        let (nodes, mut writer) = written().await;
         let answered = writer.append(one(1, 5_000)).await.unwrap();
         drop(writer);
         // A new node pulls a part and is all that is reached.
@@ -215,8 +216,7 @@ fn nobody_reached_settles_nothing() {
 #[test]
 fn settled_extent_refuses_its_old_writer() {
     run(async {
-        let nodes = three().await;
-        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        let (nodes, mut writer) = written().await;
         writer.append(one(1, 5_000)).await.unwrap();
         nodes[2].set_calls(Calls::Lost);
         settle(&members(&nodes), COPY, TWO, &Ends::default()).await.unwrap();
@@ -231,8 +231,7 @@ fn settled_extent_refuses_its_old_writer() {
 #[test]
 fn copy_that_another_settler_cut_has_one_end() {
     run(async {
-        let nodes = three().await;
-        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        let (nodes, mut writer) = written().await;
         let answered = writer.append(one(1, 5_000)).await.unwrap();
         nodes[1].set_calls(Calls::Lost);
         writer.append(one(2, 5_000)).await.unwrap_err();
@@ -250,8 +249,7 @@ fn copy_that_another_settler_cut_has_one_end() {
 #[test]
 fn new_member_without_a_copy_does_not_decide_the_end() {
     run(async {
-        let nodes = three().await;
-        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        let (nodes, mut writer) = written().await;
         let answered = writer.append(one(1, 5_000)).await.unwrap();
         let all = [&nodes[..], &[Node::start(4).await]].concat();
         for node in &nodes {
@@ -272,8 +270,7 @@ fn new_member_without_a_copy_does_not_decide_the_end() {
 #[test]
 fn member_that_cannot_be_completed_is_left_for_the_next_time() {
     run(async {
-        let nodes = three().await;
-        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        let (nodes, mut writer) = written().await;
         writer.append(one(1, 5_000)).await.unwrap();
         nodes[0].set_calls(Calls::Lost);
         writer.append(one(2, 300_000)).await.unwrap_err();
@@ -289,8 +286,7 @@ fn member_that_cannot_be_completed_is_left_for_the_next_time() {
 #[test]
 fn copy_whose_last_bytes_are_dead_is_completed() {
     run(async {
-        let nodes = three().await;
-        let mut writer = CopyWriter::new(COPY, ONE, members(&nodes));
+        let (nodes, mut writer) = written().await;
         writer.append(one(1, 5_000)).await.unwrap();
         let last = writer.append(one(2, 70_000)).await.unwrap();
         writer.seal().await.unwrap();
