@@ -11,11 +11,12 @@ pub mod env;
 pub mod query;
 pub mod telemetry;
 
-// layer 2: dialects, signatures, the coordinator, the audit log
+// layer 2: dialects, signatures, the coordinator, calls between nodes, the audit log
 pub mod audit_log;
 pub mod auth;
 pub mod coordinator;
 pub mod protocol;
+pub mod rpc;
 
 // layer 3
 pub mod capacity;

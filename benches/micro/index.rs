@@ -80,6 +80,7 @@ impl Index {
                 cluster: alone,
                 extent_ids: Arc::new(ids),
                 machine: Arc::new(Objects),
+                leases: None,
                 metrics: Metrics::default(),
             };
             let host = IndexServer::open(vec![deps], Config::default()).await.expect("a host");

@@ -19,6 +19,7 @@ use blockyard::index::Objects;
 use blockyard::index::Router;
 use blockyard::node::config::Config;
 use blockyard::node::config::Settings;
+use blockyard::node::storage::Owner;
 use blockyard::node::storage::Storage;
 use blockyard::types::ClusterNumber;
 
@@ -46,7 +47,7 @@ impl Bed {
         let config = Config::from_settings(settings).map_err(|e| e.to_string())?;
         let env =
             Env { clock: Arc::new(OsClock::new()), rand: Arc::new(OsRand), tasks: Tasks::new() };
-        let opened = Storage::open(&config, &env, CapacityMetrics::default()).await;
+        let opened = Storage::open(&config, &env, CapacityMetrics::default(), Owner::Alone).await;
         let storage = opened.map_err(|e| e.to_string())?;
         let coordinator = Arc::clone(&storage.coordinator);
         let alone = ClusterNumber::ALONE;
@@ -57,6 +58,7 @@ impl Bed {
             cluster: alone,
             extent_ids: Arc::new(IdAllocator::new(Arc::clone(&coordinator), alone, EXTENT_IDS)),
             machine: Arc::new(Objects),
+            leases: None,
             metrics: index::Metrics::default(),
         };
         let opened = IndexServer::open(vec![deps], limits).await;

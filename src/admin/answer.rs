@@ -8,6 +8,8 @@ use axum::response::IntoResponse;
 use axum::response::Response;
 use serde_json::json;
 
+use super::readiness::Phase;
+
 /// A refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Failure {
@@ -25,9 +27,28 @@ impl Failure {
         Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", message)
     }
 
-    pub(super) fn starting() -> Self {
-        let text = "the node is starting: ask again when /readyz answers 200";
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "Starting", text)
+    /// What a command is about is not there.
+    pub(super) fn absent(phase: Phase) -> Self {
+        let (status, code, text) = match phase {
+            Phase::Starting => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "Starting",
+                "the node is starting: ask again when /readyz answers 200",
+            ),
+            Phase::Standby => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "Standby",
+                "another node of the cluster serves clients: ask that one, which `blockyard \
+                 cluster status` names",
+            ),
+            Phase::Ready | Phase::Draining => (
+                StatusCode::NOT_IMPLEMENTED,
+                "NotInCluster",
+                "this node of a cluster cannot do this: only the node that serves clients has accounts \
+                 and partitions, and no node has backups, disks and keys yet",
+            ),
+        };
+        Self::new(status, code, text)
     }
 
     pub(super) fn invalid(message: impl Into<String>) -> Self {

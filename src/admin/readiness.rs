@@ -11,6 +11,8 @@ use crate::env::TaskHealth;
 pub enum Phase {
     /// Recovering. Requests wait.
     Starting,
+    /// Waiting for the claim to serve clients, which another node of the cluster has.
+    Standby,
     /// Serving.
     Ready,
     /// Finishing running requests. New requests are refused.
@@ -23,6 +25,7 @@ impl Phase {
     pub fn word(self) -> &'static str {
         match self {
             Self::Starting => "starting",
+            Self::Standby => "standby",
             Self::Ready => "ready",
             Self::Draining => "draining",
         }

@@ -229,7 +229,9 @@ async fn readyz(State(state): State<AdminState>, RawQuery(query): RawQuery) -> R
     let stopped = state.readiness.stopped();
     let status = match phase {
         Phase::Ready if stopped.is_empty() => StatusCode::OK,
-        Phase::Starting | Phase::Ready | Phase::Draining => StatusCode::SERVICE_UNAVAILABLE,
+        Phase::Starting | Phase::Standby | Phase::Ready | Phase::Draining => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
     };
     let mut text = format!("{}\n", phase.word());
     for (task, why) in stopped {
@@ -248,7 +250,8 @@ async fn metrics(State(state): State<AdminState>, headers: HeaderMap) -> Respons
     };
     let accept = headers.get(ACCEPT).and_then(|types| types.to_str().ok());
     let form = Exposition::accepted(accept);
-    match telemetry::render(registry, form) {
+    let of_roles = state.registry_of_roles.get();
+    match telemetry::render_all([registry].into_iter().chain(of_roles), form) {
         Ok(text) => ([(CONTENT_TYPE, form.content_type())], text).into_response(),
         Err(error) => {
             tracing::error!(%error, "the metrics cannot be written as text");

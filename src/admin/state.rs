@@ -55,6 +55,8 @@ pub struct AdminState {
     pub known_hosts: KnownHosts,
     /// All metrics, once every role has registered its own.
     pub registry: Arc<OnceLock<Registry>>,
+    /// Those of roles that started later, on a node of a cluster.
+    pub registry_of_roles: Arc<OnceLock<Registry>>,
     /// Gets a line for each command.
     pub(super) audit_log: AuditLog,
     /// Browsers that were logged in to the console.
@@ -78,6 +80,7 @@ impl AdminState {
             readiness,
             known_hosts,
             registry,
+            registry_of_roles: Arc::default(),
             audit_log,
             sessions,
         }
@@ -104,18 +107,18 @@ impl AdminState {
     }
 
     pub(super) fn control(&self) -> Result<&Control, Failure> {
-        self.control.get().ok_or_else(Failure::starting)
+        self.control.get().ok_or_else(|| Failure::absent(self.readiness.phase()))
     }
 
     pub(super) fn backups(&self) -> Result<&Arc<dyn BackupControl>, Failure> {
-        self.backups.get().ok_or_else(Failure::starting)
+        self.backups.get().ok_or_else(|| Failure::absent(self.readiness.phase()))
     }
 
     pub(super) fn keys(&self) -> Result<&Arc<dyn KeyControl>, Failure> {
-        self.keys.get().ok_or_else(Failure::starting)
+        self.keys.get().ok_or_else(|| Failure::absent(self.readiness.phase()))
     }
 
     pub(super) fn disks(&self) -> Result<&Arc<dyn DiskControl>, Failure> {
-        self.disks.get().ok_or_else(Failure::starting)
+        self.disks.get().ok_or_else(|| Failure::absent(self.readiness.phase()))
     }
 }

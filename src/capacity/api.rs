@@ -6,6 +6,8 @@ use std::ops::Range;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use serde::Deserialize;
+use serde::Serialize;
 use thiserror::Error as ThisError;
 
 use crate::types::Epoch;
@@ -15,7 +17,7 @@ use crate::types::Location;
 
 /// The use of an extent. The kind determines how much space is reserved at a time, and how much
 /// space must stay available for an append to be accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ExtentKind {
     /// Blocks of blobs. Refused first when space runs out, so that deletes and commits still work.
     Data,
@@ -29,7 +31,7 @@ pub enum ExtentKind {
 pub type Payload = Vec<Bytes>;
 
 /// When an append may be acknowledged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Durability {
     /// After the bytes, and all earlier ones of the extent, are durable.
     Durable,
@@ -63,7 +65,7 @@ pub struct Appended {
 }
 
 /// Whether an extent takes appends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ExtentState {
     /// It takes appends.
     Open,
@@ -118,7 +120,7 @@ pub struct ScrubReport {
 }
 
 /// How much of an extent an audit has covered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Audited {
     /// The whole extent.
     Whole,
@@ -188,6 +190,13 @@ pub enum Error {
     OutOfService {
         /// The extent.
         extent: ExtentId,
+    },
+    /// Another node did not answer, or was not reached. The call may have been carried out. Readers
+    /// ask another member; writers roll.
+    #[error("a node did not answer: {reason}")]
+    NoAnswer {
+        /// The cause, for the operator.
+        reason: String,
     },
     /// A read failed. The bytes may be intact.
     #[error("reading extent {extent} failed: {reason}")]
@@ -290,6 +299,12 @@ pub trait Capacity: Send + Sync + Debug {
 
     /// Whether [`Self::extents`] returns every extent of the store: no disk is out of service.
     fn is_whole(&self) -> bool {
+        true
+    }
+
+    /// Whether audits may free bytes here: a process that asks knows all uses of the extents, and
+    /// has recorded all logs and runs. Not so in a cluster.
+    fn is_audited(&self) -> bool {
         true
     }
 

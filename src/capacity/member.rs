@@ -8,9 +8,12 @@
 
 use std::fmt::Debug;
 use std::ops::Range;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use serde::Deserialize;
+use serde::Serialize;
 
 use crate::capacity::Appended;
 use crate::capacity::Audited;
@@ -26,13 +29,15 @@ use crate::capacity::extent::frame::place;
 use crate::capacity::extent::part::PartReader;
 use crate::capacity::extent::part::is_sane;
 use crate::capacity::extent::part::parts_of;
+use crate::capacity::groups::MemberReport;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::ExtentOffset;
+use crate::types::GroupId;
 use crate::types::Location;
 
 /// An extent, as a call names it that may create the copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyId {
     /// The extent.
     pub extent: ExtentId,
@@ -79,7 +84,7 @@ pub struct Encoded {
 }
 
 /// A copy of an extent on a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyInfo {
     /// The kind of the extent.
     pub kind: ExtentKind,
@@ -95,7 +100,7 @@ pub struct CopyInfo {
 }
 
 /// A log and the epoch of the partition that owns it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnedLog {
     /// The newest extent of the log.
     pub log: ExtentId,
@@ -115,8 +120,10 @@ pub struct Extension {
 /// One node's copies of extents. A call may be repeated: a change that was made already is answered
 /// again, or refused with the end of the copy.
 ///
-/// A member does not know yet which groups are closed and which extents are gone: a call may create
-/// a copy that must not be. That comes with the messages between nodes.
+/// A member follows the records of groups. It creates no copy of an extent that is gone, and for a
+/// writer none in a closed group. It removes what is gone.
+///
+/// Frames of one call have 15 MiB at most: more is no packet ([`crate::rpc`]).
 #[async_trait]
 pub trait Member: Send + Sync + Debug {
     /// Verifies frames and appends them. An append that arrives again is answered again if its
@@ -195,9 +202,33 @@ pub trait Member: Send + Sync + Debug {
     /// [`Error::OutOfService`] if the copy may be on a disk that is out of service.
     async fn copy(&self, extent: ExtentId) -> Result<Option<CopyInfo>, Error>;
 
+    /// What the node says of its copies of a group's extents.
+    ///
+    /// # Errors
+    /// [`Error::OutOfService`] while a disk is out of service: copies may be on it.
+    /// [`Error::NoAnswer`] if the node has not noted the record of the group yet.
+    async fn report(&self, group: GroupId) -> Result<MemberReport, Error>;
+
     /// Those of these logs that their owner may no longer serve from: all but those of which this
-    /// node has an open and complete copy at exactly this epoch.
-    async fn fenced(&self, logs: &[OwnedLog]) -> Vec<ExtentId>;
+    /// node has an open and complete copy at exactly this epoch. For the others the answer is a
+    /// read lease ([`ReadLeases`](crate::capacity::ReadLeases)).
+    ///
+    /// # Errors
+    /// [`Error::NoAnswer`]: the node gives no lease, but need not have been fenced.
+    async fn fenced(&self, logs: &[OwnedLog]) -> Result<Vec<ExtentId>, Error>;
+
+    /// For how long an owner of this log may still rely on a read lease that the node has given.
+    /// Who has fenced the log waits for that long before it serves.
+    ///
+    /// # Errors
+    /// [`Error::NoAnswer`]: wait for [`LEASE_WAIT`](crate::capacity::LEASE_WAIT).
+    async fn lease_left(&self, log: ExtentId) -> Result<Duration, Error>;
+
+    /// The owner of these logs does not rely on its read leases any more.
+    ///
+    /// # Errors
+    /// [`Error::NoAnswer`]: the leases end by themselves.
+    async fn give_back(&self, logs: &[OwnedLog]) -> Result<(), Error>;
 
     /// The dead ranges of a copy, in order.
     ///

@@ -2,6 +2,8 @@
 //!
 //! - `api.rs`: the interface, [`Capacity`].
 //! - `member.rs`: the interface of one node of a cluster, [`Member`]: its copies of extents.
+//! - `cluster/`: implements [`Capacity`] over the members of a cluster.
+//! - `remote/`: a member on another node, and the service of the local one.
 //! - `copies/`: extents with copies on several members: the writer, and the agreement on the end of
 //!   an extent.
 //! - `node.rs`: implements [`Capacity`] over all disks, `local_member.rs` implements [`Member`].
@@ -13,6 +15,7 @@
 //! - `journal/`: the journal of a disk, where small appends share one sync.
 //! - `extent/`: one extent: the bytes of its file, and its state in memory.
 //! - `groups/`: in a cluster, which nodes have copies of an extent.
+//! - `ids.rs`: the ids of new extents.
 //! - `config.rs`, `metrics.rs`, `health.rs` (whether a disk takes writes) and `units.rs` are used
 //!   by all of these.
 //!
@@ -38,6 +41,7 @@
 
 pub mod api;
 mod backup;
+pub mod cluster;
 mod config;
 pub mod copies;
 mod create;
@@ -47,13 +51,17 @@ mod extent;
 pub mod groups;
 mod health;
 mod home;
+mod ids;
 mod journal;
+mod leases;
 mod local_member;
 pub mod member;
 mod metrics;
 mod node;
 mod placement;
+pub mod remote;
 mod remove;
+mod removed;
 #[cfg(test)]
 mod tests;
 mod twins;
@@ -72,7 +80,9 @@ pub use disk::open_error::OpenError;
 pub use drain::{DiskInfo, Drained};
 pub use extent::frame::{FRAME_PAYLOAD_MAX, RawFrame, end_after, merge, part_of_frames};
 pub use extent::part::FramePart;
+pub use ids::ExtentIds;
 pub use journal::replay::JournalError;
+pub use leases::{LEASE, LEASE_WAIT, ReadLeases};
 pub use local_member::LocalMember;
 pub use member::{CopyId, CopyInfo, Encoded, Extension, FramedAppend, Member, OwnedLog};
 pub use metrics::{CapacityMetrics, DiskMetrics};

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::collections::btree_map::Entry;
 use std::future::Future;
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use async_trait::async_trait;
@@ -20,6 +21,7 @@ use crate::capacity::CapacityConfig;
 use crate::capacity::Error;
 use crate::capacity::ExtentInfo;
 use crate::capacity::ExtentKind;
+use crate::capacity::ExtentState;
 use crate::capacity::LogFrame;
 use crate::capacity::OpenError;
 use crate::capacity::ScrubReport;
@@ -34,6 +36,7 @@ use crate::capacity::extent::ranges::{numbers, offsets};
 use crate::capacity::home::Home;
 use crate::capacity::metrics::CapacityMetrics;
 use crate::capacity::placement::Placement;
+use crate::capacity::removed::Removed;
 use crate::capacity::twins;
 use crate::env::{Disk, Env};
 use crate::types::Epoch;
@@ -64,6 +67,8 @@ pub struct CapacityNode {
     pub(super) copying: tokio::sync::Mutex<()>,
     /// Held while a call of a member creates a copy: two calls could create two files of it.
     pub(super) creating: tokio::sync::Mutex<()>,
+    /// Extents that were removed, for members that create copies again.
+    pub(super) removed: Removed,
     journals: Mutex<Vec<JoinHandle<()>>>,
     loops: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -134,6 +139,7 @@ impl CapacityNode {
             stop,
             copying: tokio::sync::Mutex::default(),
             creating: tokio::sync::Mutex::default(),
+            removed: Removed::default(),
             journals: Mutex::default(),
             loops: Mutex::default(),
         });
@@ -145,6 +151,24 @@ impl CapacityNode {
     /// does not use them; it only shows them in its metrics.
     pub fn set_out_of_service(&self, numbers: Vec<usize>) {
         *self.out_of_service.write().unwrap_or_else(PoisonError::into_inner) = numbers;
+    }
+
+    /// The extents that are not sealed.
+    #[must_use]
+    pub fn unsealed(&self) -> Vec<ExtentInfo> {
+        let extents = self.extents.read().unwrap_or_else(PoisonError::into_inner);
+        let is_unsealed = |home: &&Home| home.extent.state().phase() != ExtentState::Sealed;
+        let unsealed = extents.values().filter(is_unsealed);
+        unsealed.map(|home| home.extent.info(home.store.place)).collect()
+    }
+
+    /// Bytes that new extents may take, as last measured.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        let takes = |store: &&Arc<Store>| {
+            !store.draining.load(Ordering::Acquire) && !store.health.poisoned()
+        };
+        self.stores().iter().filter(takes).map(|store| store.space.available()).sum()
     }
 
     /// The numbers of the disks that are out of service.

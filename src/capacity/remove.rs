@@ -17,6 +17,7 @@ impl CapacityNode {
     /// Removes an extent; see [`crate::capacity::Capacity::remove`].
     pub(super) async fn remove_extent(&self, extent: ExtentId) -> Result<(), Error> {
         let mut was_here = false;
+        self.removed.note(extent);
         while let Some(home) = self.home_unless_gone(extent)? {
             was_here = true;
             let Home { store, extent } = home.clone();

@@ -23,6 +23,7 @@ use crate::capacity::journal::layout::BatchHeader;
 use crate::capacity::journal::layout::RingId;
 use crate::capacity::journal::layout::Superblock;
 use crate::capacity::journal::layout::decode_body;
+use crate::capacity::remote::decode_any;
 use crate::capacity::units::get_u32;
 use crate::capacity::units::get_u64;
 use crate::capacity::units::index;
@@ -32,7 +33,8 @@ use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 
-/// Decodes `bytes` as each layout on disk. Returns how many decoders accepted them. Never panics.
+/// Decodes `bytes` as each layout on disk and as each message between nodes. Returns how many
+/// decoders accepted them. Never panics.
 #[must_use]
 pub fn decode_untrusted(bytes: &[u8]) -> usize {
     let taken = [
@@ -46,7 +48,7 @@ pub fn decode_untrusted(bytes: &[u8]) -> usize {
         batch(bytes),
         batch(&with_crc(bytes, index(BATCH_HEADER) - 4)),
     ];
-    taken.iter().filter(|taken| **taken).count()
+    taken.iter().filter(|taken| **taken).count() + decode_any(bytes)
 }
 
 fn slot(page: &[u8]) -> bool {

@@ -9,6 +9,7 @@ use super::backup::BackupArgs;
 use super::backup::RestoreArgs;
 use super::bench::BenchArgs;
 use super::check::CheckArgs;
+use super::cluster::ClusterCommand;
 use super::completions::CompletionsArgs;
 use super::console::ConsoleArgs;
 use super::disk::DiskCommand;
@@ -22,6 +23,7 @@ use super::health::HealthArgs;
 use super::key::KeyCommand;
 use super::keygen::KeygenArgs;
 use super::man::ManArgs;
+use super::node::args::NodeArgs;
 use super::partitions::args::PartitionsCommand;
 use super::sas::args::SasArgs;
 use super::scope::ScopeCommand;
@@ -44,6 +46,11 @@ pub struct Cli {
 pub enum Command {
     /// Serve Blob from one or more data directories
     Serve(Box<ServeArgs>),
+    /// Run a node of a cluster, which has copies of extents, serves clients, or both
+    Node(Box<NodeArgs>),
+    /// Make a cluster, and show its nodes
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
     /// Serve in the place of Azurite: takes its flags, listens on its ports, prints its lines
     #[command(version)]
     Azurite(Box<AzuriteArgs>),
@@ -119,12 +126,13 @@ mod tests {
     use super::*;
 
     /// Commands without `--json`, and why.
-    const NO_JSON: [(&str, &str); 6] = [
+    const NO_JSON: [(&str, &str); 7] = [
         ("azurite", "it serves, and prints the lines of Azurite"),
         ("azurite-blob", "the same"),
         ("cat", "it prints the bytes of blobs"),
         ("completions", "it prints a script for a shell"),
         ("man", "it writes files"),
+        ("node", "it serves; its log has --log-format json"),
         ("serve", "it serves; its log has --log-format json"),
     ];
 

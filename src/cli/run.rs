@@ -10,6 +10,7 @@ use super::azurite::Services;
 use super::backup;
 use super::bench::bench;
 use super::check;
+use super::cluster;
 use super::completions;
 use super::console;
 use super::disk;
@@ -24,6 +25,7 @@ use super::health;
 use super::key;
 use super::keygen;
 use super::man;
+use super::node;
 use super::partitions;
 use super::runtime::block_on;
 use super::sas;
@@ -40,6 +42,8 @@ use super::user;
 pub fn run(cli: Cli) -> Result<i32, CliError> {
     match cli.command {
         Command::Serve(args) => serve::run(*args),
+        Command::Node(args) => node::run(*args),
+        Command::Cluster(command) => block_on(cluster::cluster(&command))?.map(|()| 0),
         Command::Azurite(args) => azurite::run(*args, Services::All),
         Command::AzuriteBlob(args) => azurite::run(*args, Services::Blob),
         Command::Check(args) => check::run(&args),

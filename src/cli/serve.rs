@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 use std::io::Write;
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -72,14 +73,30 @@ pub(super) fn run(args: ServeArgs) -> Result<i32, CliError> {
 /// # Errors
 /// [`CliError`].
 pub(super) fn start(start: Start) -> Result<i32, CliError> {
-    let Start { mut settings, config_file, defaults, announcement } = start;
+    let Start { settings, config_file, defaults, announcement } = start;
+    let config = load(settings, config_file.as_deref(), defaults)?;
+    if let Announcement::Azurite { warnings, .. } = &announcement {
+        warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    }
+    Ok(block_on(serve(config, announcement))??.code())
+}
+
+/// Loads the configuration of a node and begins its log.
+///
+/// # Errors
+/// [`CliError`].
+pub(super) fn load(
+    mut settings: Settings,
+    config_file: Option<&Path>,
+    defaults: Settings,
+) -> Result<Config, CliError> {
     variables::check(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))?;
     make_files_private();
     settings.azurite_accounts = AccountText::all_of_azurite(std::env::var_os("AZURITE_ACCOUNTS"));
     // Keys in flags and variables; other users cannot see those in the file.
     let exposed = settings.account.as_ref().is_some_and(|accounts| !accounts.is_empty());
     let has_users = settings.user.as_ref().is_some_and(|users| !users.is_empty());
-    let config = Config::load_over(settings, config_file.as_deref(), defaults)?;
+    let config = Config::load_over(settings, config_file, defaults)?;
     log::start(&config.log, config.log_format)?;
     if exposed && config.accounts.iter().any(|account| !account.is_public()) {
         tracing::warn!(
@@ -96,23 +113,44 @@ pub(super) fn start(start: Start) -> Result<i32, CliError> {
     if config.serves_development_anywhere() {
         tracing::warn!("{}", banner::anywhere(config.development_accounts()));
     }
-    if let Announcement::Azurite { warnings, .. } = &announcement {
-        warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    }
     open_files::raise();
-    match block_on(serve(config, announcement))?? {
-        Ended::Drained => Ok(0),
-        Ended::Cut => Ok(1),
-    }
+    Ok(config)
 }
 
 /// How the node ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
+pub(super) enum Ended {
     /// Running requests were answered, and the next start has nothing to replay.
     Drained,
     /// A second signal interrupted the drain: the next start recovers, as after a crash.
     Cut,
+}
+
+impl Ended {
+    /// The exit code.
+    pub(super) const fn code(self) -> i32 {
+        match self {
+            Self::Drained => 0,
+            Self::Cut => 1,
+        }
+    }
+}
+
+/// Drains a node after a signal. Another signal ends that.
+pub(super) async fn drained(
+    signal: &str,
+    signals: &mut Signals,
+    stopped: impl Future<Output = ()>,
+) -> Ended {
+    tracing::info!(signal, "draining; a second signal ends the program immediately");
+    tokio::select! {
+        biased;
+        () = stopped => Ended::Drained,
+        signal = signals.next() => {
+            tracing::warn!(signal, "ended immediately");
+            Ended::Cut
+        }
+    }
 }
 
 /// Serves until a signal.
@@ -130,10 +168,7 @@ async fn serve(config: Config, announcement: Announcement) -> Result<Ended, CliE
             return Ok(Ended::Cut);
         }
     };
-    // Text on a terminal is read immediately. Elsewhere it may be kept in a log, which others can
-    // read within the minute for which a link works.
-    let is_seen = std::io::stdout().is_terminal();
-    let login = if is_seen { node.login_link() } else { None };
+    let login = if is_login_link_seen() { node.login_link() } else { None };
     let started = Started {
         config: &config,
         serving: &node.serving,
@@ -142,28 +177,26 @@ async fn serve(config: Config, announcement: Announcement) -> Result<Ended, CliE
     };
     announce(&started, clock.as_ref());
     let signal = signals.next().await;
-    tracing::info!(signal, "draining; a second signal ends the program immediately");
-    tokio::select! {
-        biased;
-        () = node.stop() => Ok(Ended::Drained),
-        signal = signals.next() => {
-            tracing::warn!(signal, "ended immediately");
-            Ok(Ended::Cut)
-        }
-    }
+    Ok(drained(signal, &mut signals, node.stop()).await)
+}
+
+/// Whether a login link may be printed. Text on a terminal is read immediately. Elsewhere it may be
+/// kept in a log, which others can read within the minute for which a link works.
+pub(super) fn is_login_link_seen() -> bool {
+    std::io::stdout().is_terminal()
 }
 
 /// A node that serves, as it is announced.
-struct Started<'a> {
-    config: &'a Config,
-    serving: &'a Serving,
+pub(super) struct Started<'a> {
+    pub(super) config: &'a Config,
+    pub(super) serving: &'a Serving,
     /// The login link of the console.
-    login: Option<&'a str>,
-    announcement: &'a Announcement,
+    pub(super) login: Option<&'a str>,
+    pub(super) announcement: &'a Announcement,
 }
 
 /// Prints that the node serves, and how to connect.
-fn announce(started: &Started<'_>, clock: &dyn Clock) {
+pub(super) fn announce(started: &Started<'_>, clock: &dyn Clock) {
     let Started { config, serving, login, announcement } = *started;
     let (blob, admin) = (serving.blob, &serving.admin);
     let data: Vec<String> = config.data.iter().map(|path| path.display().to_string()).collect();

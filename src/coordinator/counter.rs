@@ -27,6 +27,8 @@ pub const CONTAINER_IDS: &[u8] = b"counter/container";
 pub const PARTITION_IDS: &[u8] = b"counter/partition";
 /// Counter of node ids.
 pub const NODE_IDS: &[u8] = b"counter/node";
+/// Counter of incarnations of nodes.
+pub const INCARNATIONS: &[u8] = b"counter/incarnation";
 
 /// Ids that an [`IdAllocator`] takes from its counter at a time. A restart skips those that it had
 /// not issued.

@@ -2,14 +2,17 @@
 //! error; it never skips changes.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use super::api::Error;
 use super::api::Event;
@@ -34,19 +37,25 @@ struct Kept {
 #[derive(Debug)]
 pub(super) struct History {
     kept: Mutex<Kept>,
-    latest: watch::Sender<Revision>,
+    /// Grows with each change of `kept`.
+    version: AtomicU64,
+    /// Wakes the watches in the order in which they began to wait, which a simulation can repeat.
+    changed: Notify,
 }
 
 impl History {
     /// A history that has no changes up to `floor`.
     pub(super) fn new(floor: Revision) -> Self {
         let kept = Kept { floor, events: VecDeque::new(), bytes: 0 };
-        Self { kept: Mutex::new(kept), latest: watch::Sender::new(floor) }
+        let (version, changed) = (AtomicU64::new(0), Notify::new());
+        Self { kept: Mutex::new(kept), version, changed }
     }
 
     /// Adds the changes of one or more transactions, in revision order, and wakes the watches.
     pub(super) fn publish(&self, events: Vec<Event>) {
-        let Some(last) = events.last().map(|event| event.revision) else { return };
+        if events.is_empty() {
+            return;
+        }
         let mut kept = self.lock();
         kept.bytes += events.iter().map(size).sum::<usize>();
         kept.events.extend(events);
@@ -57,7 +66,12 @@ impl History {
             kept.floor = gone.revision;
         }
         drop(kept);
-        self.latest.send_replace(last);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        self.version.fetch_add(1, Ordering::Release);
+        self.changed.notify_waiters();
     }
 
     /// Restarts the history at a revision, because not all changes up to it are known. Watches that
@@ -66,7 +80,7 @@ impl History {
         let mut kept = self.lock();
         *kept = Kept { floor, events: VecDeque::new(), bytes: 0 };
         drop(kept);
-        self.latest.send_replace(floor);
+        self.wake();
     }
 
     /// Changes under `prefix` after `after`.
@@ -105,7 +119,8 @@ pub(super) struct HistoryWatch {
     /// Changes up to this revision were delivered or are in `ready`.
     seen: Revision,
     ready: VecDeque<Event>,
-    latest: watch::Receiver<Revision>,
+    /// The version of the history before it was read last.
+    version: u64,
 }
 
 impl HistoryWatch {
@@ -115,20 +130,22 @@ impl HistoryWatch {
         prefix: &[u8],
         after: Revision,
     ) -> Result<Self, Error> {
-        let latest = history.latest.subscribe();
+        let version = history.version.load(Ordering::Acquire);
         let Changes { events, seen } = history.since(prefix, after)?;
         Ok(Self {
             history: Arc::clone(history),
             prefix: Bytes::copy_from_slice(prefix),
             seen,
             ready: events.into(),
-            latest,
+            version,
         })
     }
 
     /// The next change, if there is one already.
     pub(super) fn take(&mut self) -> Result<Option<Event>, Error> {
         if self.ready.is_empty() {
+            // Before the history is read, so that a change in between ends the next wait.
+            self.version = self.history.version.load(Ordering::Acquire);
             let Changes { events, seen } = self.history.since(&self.prefix, self.seen)?;
             self.seen = seen;
             self.ready = events.into();
@@ -138,8 +155,14 @@ impl HistoryWatch {
 
     /// Waits until there may be a further change. Cancel safe.
     pub(super) async fn changed(&mut self) {
-        // The sender is in the history, which this watch keeps alive.
-        self.latest.changed().await.expect("the history outlives its watches");
+        loop {
+            let mut changed = pin!(self.history.changed.notified());
+            changed.as_mut().enable();
+            if self.history.version.load(Ordering::Acquire) != self.version {
+                return;
+            }
+            changed.await;
+        }
     }
 }
 
@@ -147,8 +170,6 @@ impl HistoryWatch {
 impl Watch for HistoryWatch {
     async fn next(&mut self) -> Result<Event, Error> {
         loop {
-            // Marked before the history is read, so that a change in between ends the wait below.
-            self.latest.mark_unchanged();
             if let Some(event) = self.take()? {
                 return Ok(event);
             }

@@ -10,7 +10,11 @@
 //! 4. `history.rs`: delivers changes to watches; `sessions.rs`: sessions, whose keys are removed
 //!    when they end.
 //!
-//! `etcd.rs` is the store of a cluster (ADR 0051); no command uses it yet.
+//! `etcd.rs` is the store of a cluster (ADR 0051).
+//!
+//! `follow.rs` follows the keys under a prefix. `nodes.rs`: the nodes of a cluster and their lives;
+//! `cluster.rs`: what the cluster is; `claim.rs`: the right to be the only one that does something;
+//! `guarded.rs`: a coordinator that changes nothing once a claim is lost.
 //!
 //! Also here: `simulated.rs`, the store in memory with faults, for simulation; `counter.rs`, ids by
 //! compare and set; `conformance.rs`, the suite that all three stores pass.
@@ -22,11 +26,16 @@
 //! Not here: elections, locks, time. The embedded store serves one process, etcd any number.
 
 pub mod api;
+pub mod claim;
+pub mod cluster;
 pub mod counter;
 pub mod embedded;
 pub mod etcd;
+pub mod nodes;
 pub mod simulated;
 
+mod follow;
+mod guarded;
 mod history;
 mod sessions;
 mod transaction;
@@ -41,4 +50,6 @@ pub use api::{
 pub use counter::IdAllocator;
 pub use embedded::EmbeddedCoordinator;
 pub use etcd::{EtcdConfig, EtcdCoordinator, EtcdIdentity, EtcdTls, EtcdUser};
+pub use follow::{Follows, follow};
+pub use guarded::Guarded;
 pub use simulated::{Fault, Faults, SimulatedCoordinator, SimulatedStore};

@@ -30,6 +30,12 @@ pub trait Clock: Send + Sync + Debug {
     /// Time since a fixed point in this process. It never goes back.
     fn monotonic(&self) -> Duration;
 
+    /// As [`Self::monotonic`], from another point, and it goes on while the machine is suspended if
+    /// the operating system has such a clock.
+    fn boot_time(&self) -> Duration {
+        self.monotonic()
+    }
+
     /// Processor time that the calling thread has used. Costs a system call.
     fn thread_cpu(&self) -> Duration;
 
@@ -66,6 +72,10 @@ impl Clock for OsClock {
 
     fn monotonic(&self) -> Duration {
         self.start.elapsed()
+    }
+
+    fn boot_time(&self) -> Duration {
+        system::boot_time().unwrap_or_else(|| self.monotonic())
     }
 
     fn thread_cpu(&self) -> Duration {

@@ -7,7 +7,7 @@
 //! | [`Clock`] | `clock.rs` | paused tokio time from a fixed origin |
 //! | [`Rand`] | `rand.rs` | a seeded generator |
 //! | [`Tasks`] | `tasks.rs`: counts panics, starts tasks again | the same, on one thread |
-//! | [`net`] | TCP | in-memory pipes |
+//! | [`net`] | TCP | `net_sim.rs`: delays, blocks and cuts connections; in-memory pipes |
 //!
 //! `user_files.rs` has the files that commands copy, `system.rs` has the differences between Unix
 //! systems and Windows.
@@ -25,6 +25,7 @@ mod identified;
 mod lock_holder;
 mod modes;
 pub mod net;
+pub mod net_sim;
 mod port_holder;
 mod process;
 pub mod rand;
@@ -57,7 +58,7 @@ pub use rand::OsRand;
 pub use rand::Rand;
 pub use rand::SeededRand;
 pub use system::{
-    FileVersion, Signals, mode, private, raise_open_files, sync_folder, terminal_size,
+    FileVersion, Signals, host_name, mode, private, raise_open_files, sync_folder, terminal_size,
 };
 pub use tasks::{TaskHealth, Tasks};
 pub use waits::{Queued, Turn, Waits};

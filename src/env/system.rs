@@ -13,13 +13,14 @@ use unix as own;
 use windows as own;
 
 pub use own::Signals;
+pub use own::host_name;
 pub use own::mode;
 pub use own::private;
 pub use own::raise_open_files;
 pub use own::sync_folder;
 pub use own::terminal_size;
 pub(super) use own::{
-    Room, allocated, device, has_other_names, inode, is_own, kind, limit_unsent,
+    Room, allocated, boot_time, device, has_other_names, inode, is_own, kind, limit_unsent,
     make_files_private, no_follow, open_files_max, private_folder, process_cpu, room, room_at,
     set_mode, thread_cpu,
 };

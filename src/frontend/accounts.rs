@@ -359,7 +359,12 @@ impl Accounts {
         match answer {
             Err(error @ (Error::Refused(_) | Error::Overloaded | Error::Full(_))) => Err(error),
             Ok(answer) => self.refresh(router, name).await.map(|()| answer),
-            Err(error @ (Error::WrongPartition | Error::Corrupt(_) | Error::Unavailable(_))) => {
+            Err(
+                error @ (Error::WrongPartition
+                | Error::Corrupt(_)
+                | Error::Unavailable(_)
+                | Error::NoAnswer(_)),
+            ) => {
                 let _one_at_a_time = self.refreshing.lock().await;
                 self.doubt(router, name);
                 Err(error)

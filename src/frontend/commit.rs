@@ -61,7 +61,10 @@ async fn commit_write(
             Ok(entered) => {
                 let _commit = entered.prepare(&mut write);
                 let answer = containers.router.write_shared(write).await;
-                let may_refer = matches!(answer, Ok(_) | Err(index::Error::Unavailable(_)));
+                let may_refer = matches!(
+                    answer,
+                    Ok(_) | Err(index::Error::Unavailable(_) | index::Error::NoAnswer(_))
+                );
                 (answer, may_refer)
             }
             Err(error) => (Err(error), false),

@@ -50,6 +50,10 @@ pub(crate) fn from_index(error: &index::Error, subject: Subject) -> Refusal {
             tracing::error!(%why, "a partition is unavailable");
             internal("A part of the index is unavailable; see the server's log.")
         }
+        E::NoAnswer(why) => {
+            tracing::warn!(%why, "a partition does not answer");
+            busy(Busy::Nodes)
+        }
         E::Refused(refused) => from_refused(refused, subject),
     }
 }
@@ -191,6 +195,10 @@ pub(crate) fn from_capacity(error: &capacity::Error) -> Refusal {
         E::Corrupt { .. } => {
             tracing::error!(%error, "stored bytes are damaged");
             internal("The stored bytes do not match their checksum and are not served.")
+        }
+        E::NoAnswer { .. } => {
+            tracing::warn!(%error, "a capacity call has no answer");
+            busy(Busy::Nodes)
         }
         E::Poisoned { .. }
         | E::Ended { .. }
@@ -334,13 +342,15 @@ pub(crate) enum Busy {
     Container,
     /// Connections.
     Connections,
+    /// Other nodes of the cluster do not answer.
+    Nodes,
     /// Nothing: the fault dial injected the 503.
     FaultDial,
 }
 
 impl Busy {
     /// Every reason.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Requests,
         Self::Rate,
         Self::AnswerMemory,
@@ -352,6 +362,7 @@ impl Busy {
         Self::Quarantined,
         Self::Container,
         Self::Connections,
+        Self::Nodes,
         Self::FaultDial,
     ];
 
@@ -369,6 +380,7 @@ impl Busy {
             Self::Quarantined => "quarantined",
             Self::Container => "container",
             Self::Connections => "connections",
+            Self::Nodes => "nodes",
             Self::FaultDial => "fault_dial",
         }
     }

@@ -68,11 +68,9 @@ pub use api::{
     SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,
 };
 pub use api::{LoadReport, PartitionLoad, Plan};
-pub use client::{Containers, Entered, FixedMap, FoundContainer, Router};
+pub use client::{ClusterHost, Containers, Entered, FixedMap, FoundContainer, Router};
 pub use engine::open_offline;
-pub use engine::{
-    Config, CutPartition, Dependencies, ExtentIds, ExtentRecord, KeptExtents, Loaded, Offline,
-};
+pub use engine::{Config, CutPartition, Dependencies, ExtentRecord, KeptExtents, Loaded, Offline};
 pub use engine::{NO_EXTENT_ID, RECORD_CHANGES, TOO_MANY_RUNS};
 pub use inflight::{InFlight, LocalRequests, ReadNote};
 pub use load::{Class, Counts, Load};

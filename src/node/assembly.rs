@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use crate::audit_log::AuditLog;
 use crate::capacity::Capacity;
+use crate::capacity::ExtentIds;
+use crate::capacity::ReadLeases;
 use crate::coordinator::Coordinator;
 use crate::coordinator::IdAllocator;
 use crate::coordinator::counter;
@@ -13,6 +15,7 @@ use crate::env::Tasks;
 use crate::frontend::write::WriteConfig;
 use crate::frontend::write::WritePool;
 use crate::index;
+use crate::index::ClusterHost;
 use crate::index::Containers;
 use crate::index::InFlight;
 use crate::index::IndexHost;
@@ -34,6 +37,7 @@ use crate::types::ClusterNumber;
 use crate::types::RoutingKey;
 
 use super::error::NodeError;
+use super::storage::Storage;
 
 /// The parts on which the index is built.
 #[derive(Clone, Debug)]
@@ -46,13 +50,26 @@ pub struct Base {
     pub coordinator: Arc<dyn Coordinator>,
     /// The number that new ids carry.
     pub cluster: ClusterNumber,
+    /// Issues the ids of extents.
+    pub extent_ids: Arc<dyn ExtentIds>,
+    /// The read leases of logs; `None` if there can be no other process that serves the index.
+    pub leases: Option<Arc<dyn ReadLeases>>,
 }
 
 impl Base {
     /// The base of a store that was made alone.
     #[must_use]
     pub fn alone(env: Env, capacity: Arc<dyn Capacity>, coordinator: Arc<dyn Coordinator>) -> Self {
-        Self { env, capacity, coordinator, cluster: ClusterNumber::ALONE }
+        let cluster = ClusterNumber::ALONE;
+        let ids = IdAllocator::new(Arc::clone(&coordinator), cluster, counter::EXTENT_IDS);
+        Self { env, capacity, coordinator, cluster, extent_ids: Arc::new(ids), leases: None }
+    }
+
+    /// The base of a node alone, with this storage.
+    #[must_use]
+    pub fn of(storage: &Storage, env: &Env) -> Self {
+        let capacity = Arc::clone(&storage.capacity) as Arc<dyn Capacity>;
+        Self::alone(env.clone(), capacity, Arc::clone(&storage.coordinator))
     }
 
     /// Issues the ids of a counter.
@@ -60,6 +77,12 @@ impl Base {
     pub fn ids(&self, counter: &[u8]) -> Arc<IdAllocator> {
         Arc::new(IdAllocator::new(Arc::clone(&self.coordinator), self.cluster, counter))
     }
+}
+
+/// The host of the partitions, as other roles ask it.
+fn host(index: &Arc<IndexServer>, is_alone: bool) -> Arc<dyn IndexHost> {
+    let host = Arc::clone(index) as Arc<dyn IndexHost>;
+    if is_alone { host } else { Arc::new(ClusterHost(host)) }
 }
 
 /// How the index is opened.
@@ -82,11 +105,12 @@ pub struct Assembly {
     pub base: Base,
     /// The partitions served here.
     pub index: Arc<IndexServer>,
+    /// The same, as other roles ask them.
+    host: Arc<dyn IndexHost>,
     /// Finds the partition of a key.
     pub router: Arc<Router>,
     /// Where the front end notes its running requests.
     pub inflight: InFlight,
-    extent_ids: Arc<IdAllocator>,
     metrics: index::Metrics,
 }
 
@@ -101,7 +125,6 @@ impl Assembly {
         front: &Env,
         registry: &mut Registry,
     ) -> Result<Self, NodeError> {
-        let extent_ids = base.ids(counter::EXTENT_IDS);
         let metrics = index::Metrics::default();
         metrics.register(registry);
         let hosts = plan.hosts.iter().map(|tasks| index::Dependencies {
@@ -109,8 +132,9 @@ impl Assembly {
             capacity: Arc::clone(&base.capacity),
             coordinator: Arc::clone(&base.coordinator),
             cluster: base.cluster,
-            extent_ids: Arc::clone(&extent_ids) as Arc<dyn index::ExtentIds>,
+            extent_ids: Arc::clone(&base.extent_ids),
             machine: Arc::new(Objects),
+            leases: base.leases.clone(),
             metrics: metrics.clone(),
         });
         let hosts = hosts.collect();
@@ -123,16 +147,10 @@ impl Assembly {
             None => index,
         };
         let index = Arc::new(index);
-        let hosted = Arc::clone(&index) as Arc<dyn IndexHost>;
-        let router = Router::new(hosted, Arc::clone(&base.coordinator), front.clone()).await?;
-        Ok(Self {
-            base,
-            index,
-            router: Arc::new(router),
-            inflight: InFlight::default(),
-            extent_ids,
-            metrics,
-        })
+        let host = host(&index, base.leases.is_none());
+        let router = Router::new(Arc::clone(&host), Arc::clone(&base.coordinator), front.clone());
+        let (router, inflight) = (Arc::new(router.await?), InFlight::default());
+        Ok(Self { base, index, host, router, inflight, metrics })
     }
 
     /// The running requests, as reclaim and backups ask about them.
@@ -169,7 +187,7 @@ impl Assembly {
     #[must_use]
     pub fn write_pool(&self, env: &Env, config: WriteConfig) -> WritePool {
         let capacity = Arc::clone(&self.base.capacity);
-        let ids = Arc::clone(&self.extent_ids);
+        let ids = Arc::clone(&self.base.extent_ids);
         WritePool::start(config, capacity, ids, self.inflight.clone(), env.clone())
     }
 
@@ -183,7 +201,7 @@ impl Assembly {
         registry: &mut Registry,
     ) -> Arc<Reclaim> {
         Reclaim::start(Setup {
-            host: Arc::clone(&self.index) as Arc<dyn IndexHost>,
+            host: Arc::clone(&self.host),
             partitions: Arc::new(CoordinatorPartitions(Arc::clone(&self.base.coordinator))),
             capacity,
             requests: self.requests(),

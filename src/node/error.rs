@@ -10,10 +10,14 @@ use crate::audit_log;
 use crate::auth::UnsealError;
 use crate::capacity::OpenError;
 use crate::coordinator;
+use crate::coordinator::cluster::ClusterError;
+use crate::coordinator::nodes::JoinError;
 use crate::env::DiskError;
 use crate::frontend::spans::ExportError;
 use crate::index;
 
+use super::cluster::CoordinatorFault;
+use super::cluster::SettingsError;
 use super::config::AccountError;
 use super::config::ConfigError;
 use super::config::OidcError;
@@ -197,6 +201,91 @@ pub enum NodeError {
         path: PathBuf,
         /// Directories of the last start.
         known: usize,
+    },
+    /// The settings of a node of a cluster are refused.
+    #[error("{0}")]
+    NodeSettings(#[from] SettingsError),
+    /// The coordinator of the cluster cannot be used.
+    #[error("{0}")]
+    ClusterCoordinator(#[from] CoordinatorFault),
+    /// There is no cluster to join, or none can be made.
+    #[error("{0}")]
+    Cluster(#[from] ClusterError),
+    /// The node cannot join its cluster.
+    #[error("cannot join the cluster: {0}")]
+    Join(#[from] JoinError),
+    /// The node has another name in its cluster.
+    #[error("this node is `{name}` in its cluster, for ever: give --name {name} and not {given}")]
+    Renamed {
+        /// Its name.
+        name: String,
+        /// The name that was given.
+        given: String,
+    },
+    /// An operator removed the node.
+    #[error(
+        "this node was removed from its cluster; to add it again, start it with an empty data \
+         directory and another --name"
+    )]
+    Removed,
+    /// A node that has copies was started without the role.
+    #[error(
+        "node `{name}` has copies of extents: start it with the role capacity, or drain it first \
+         (`blockyard cluster drain {name}`)"
+    )]
+    NeedsCapacity {
+        /// Its name.
+        name: String,
+    },
+    /// No node of the cluster has this name.
+    #[error("no node of this cluster has the name `{name}`: `blockyard cluster status` shows all")]
+    NoSuchName {
+        /// The name.
+        name: String,
+    },
+    /// A node that is to be removed has copies.
+    #[error(
+        "node `{name}` has copies of {groups} groups of extents: drain it first, or give --lost if \
+         it does not come back"
+    )]
+    HasCopies {
+        /// The node.
+        name: String,
+        /// In how many groups.
+        groups: usize,
+    },
+    /// Another node serves clients now.
+    #[error(
+        "this node could not renew its claim to serve the index, and another one may have it: \
+         start it again, and it waits for its turn"
+    )]
+    ClaimLost,
+    /// The data directory of a node of a cluster.
+    #[error(
+        "{path} belongs to a node of a cluster: `blockyard node` starts it, and no other command \
+         opens it; nothing was changed"
+    )]
+    OfCluster {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The data directory of a node alone.
+    #[error(
+        "{path} holds the whole store of a single node, which cannot become a node of a cluster \
+         yet: `blockyard serve` starts it; nothing was changed"
+    )]
+    OfSingleNode {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The data directory of a node of another cluster.
+    #[error(
+        "{path} belongs to a node of another cluster: give the --coordinator and the \
+         --coordinator-prefix of that one, or another directory; nothing was changed"
+    )]
+    OfOtherCluster {
+        /// The directory.
+        path: PathBuf,
     },
     /// The coordinator failed while the node started.
     #[error("cannot start: {0}")]

@@ -63,12 +63,10 @@ impl Listeners {
     /// # Errors
     /// [`NodeError::Listen`] names the address and the flag.
     pub async fn bind(config: &Config) -> Result<Self, NodeError> {
+        let (blob, s3) = bind_clients(config).await?;
         Ok(Self {
-            blob: bind(config.blob_listen, "--blob-listen").await?,
-            s3: match config.s3.listen {
-                Some(address) => Some(bind(address, "--s3-listen").await?),
-                None => None,
-            },
+            blob,
+            s3,
             admin: bind_admin(&config.admin_listen).await?,
             unserved: bind_unserved(&config.unserved).await?,
             #[cfg(debug_assertions)]
@@ -79,17 +77,39 @@ impl Listeners {
     /// The dialects that the front end speaks on them.
     pub(super) fn dialects(&self, config: &Config) -> Dialects {
         Dialects {
-            addressing: Addressing { domains: config.blob_domains.clone() },
-            s3: S3Settings {
-                domains: config.blob_domains.clone(),
-                account: config.s3.account.clone().or_else(|| first_account(config)),
-                region: config.s3.region.clone(),
-                ..S3Settings::default()
-            },
             #[cfg(debug_assertions)]
             foreign: self.dialect.clone(),
+            ..dialects(config)
         }
     }
+}
+
+/// The dialects that every front end speaks.
+pub(super) fn dialects(config: &Config) -> Dialects {
+    Dialects {
+        addressing: Addressing { domains: config.blob_domains.clone() },
+        s3: S3Settings {
+            domains: config.blob_domains.clone(),
+            account: config.s3.account.clone().or_else(|| first_account(config)),
+            region: config.s3.region.clone(),
+            ..S3Settings::default()
+        },
+        #[cfg(debug_assertions)]
+        foreign: None,
+    }
+}
+
+/// Binds the ports for clients: that of every protocol, and that of S3 alone.
+///
+/// # Errors
+/// [`NodeError::Listen`].
+pub(super) async fn bind_clients(config: &Config) -> Result<(Bound, Option<Bound>), NodeError> {
+    let blob = bind(config.blob_listen, "--blob-listen").await?;
+    let s3 = match config.s3.listen {
+        Some(address) => Some(bind(address, "--s3-listen").await?),
+        None => None,
+    };
+    Ok((blob, s3))
 }
 
 /// The account whose buckets an unsigned request of S3 means.
@@ -97,7 +117,7 @@ fn first_account(config: &Config) -> Option<AccountName> {
     config.accounts.first().map(|account| account.name().clone())
 }
 
-async fn bind_admin(address: &AdminAddress) -> Result<AdminBound, NodeError> {
+pub(super) async fn bind_admin(address: &AdminAddress) -> Result<AdminBound, NodeError> {
     let flag = "--admin-listen";
     match address {
         AdminAddress::Tcp(address) => {
@@ -121,7 +141,7 @@ async fn bind_unserved(ports: &[UnservedPort]) -> Result<Vec<(UnservedService, B
     Ok(bound)
 }
 
-async fn bind(address: SocketAddr, flag: &'static str) -> Result<Bound, NodeError> {
+pub(super) async fn bind(address: SocketAddr, flag: &'static str) -> Result<Bound, NodeError> {
     let refused = |error: io::Error| {
         let is_taken = error.kind() == io::ErrorKind::AddrInUse;
         let by = is_taken.then(|| port_holder(address)).flatten();

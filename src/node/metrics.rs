@@ -16,6 +16,11 @@ use crate::frontend::Tls;
 use crate::telemetry::Registry;
 use crate::types::Timestamp;
 
+/// The metrics of this program, with its prefix.
+pub(super) fn of_roles(registry: &mut Registry) -> &mut Registry {
+    registry.sub_registry_with_prefix("blockyard")
+}
+
 /// Registers the metrics that exist before the roles start: `process_*` under the usual names, and
 /// the others with the prefix of this program. Returns the registry of the roles.
 pub(super) fn register<'a>(
@@ -26,7 +31,7 @@ pub(super) fn register<'a>(
     let now = env.clock.now();
     let started = now.minus(env.clock.monotonic()).unwrap_or(now);
     registry.register_collector(Box::new(ProcessMetrics { started }));
-    let ours = registry.sub_registry_with_prefix("blockyard");
+    let ours = of_roles(registry);
     let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
     ours.register("build", "The running version", build);
     if let Some(tls) = tls {

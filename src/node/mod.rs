@@ -4,8 +4,8 @@
 //! The main path is that of `blockyard serve`:
 //! 1. `config/`: flags, variables and the file become one [`config::Config`], checked once.
 //! 2. `listeners.rs` binds both ports before data is touched.
-//! 3. `running.rs` starts everything from the bottom up. The admin listener answers first, with the
-//!    token of `admin_token.rs` and the certificate of `tls/`.
+//! 3. `running.rs` starts everything from the bottom up. `foundation.rs`: the admin listener, which
+//!    answers first, with the token of `admin_token.rs` and the certificate of `tls/`.
 //! 4. `storage/` opens and recovers the disks and opens the coordinator; the simulation uses it
 //!    too. `disks/` checks the list of disks.
 //! 5. `keys/` opens the key ring of the store's secrets, and seals secrets that an older release
@@ -15,6 +15,9 @@
 //!    end.
 //! 7. `running.rs` again: `metrics.rs` has metrics of the process. At the end the roles stop from
 //!    the top down.
+//!
+//! `cluster/` is the main path of `blockyard node`, which starts the same parts as a node of a
+//! cluster.
 //!
 //! Also: `disks/` shows, drains and removes disks; `keys/` rotates master keys; `backup/` copies a
 //! store, also of a running node, and restores it; `check/` verifies a stopped store. `error.rs`
@@ -29,10 +32,12 @@ mod admin_token;
 pub mod assembly;
 pub mod backup;
 pub mod check;
+pub mod cluster;
 pub mod config;
 pub mod disks;
 pub mod error;
 mod files;
+mod foundation;
 pub mod keys;
 pub mod listeners;
 mod metrics;

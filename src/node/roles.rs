@@ -17,7 +17,6 @@ use crate::audit_log::AuditLog;
 use crate::auth::TrustedIssuer;
 use crate::auth::UnsealError;
 use crate::auth::unsigned_issuer;
-use crate::capacity::Capacity;
 use crate::coordinator::counter;
 use crate::env::Env;
 use crate::env::Tasks;
@@ -115,15 +114,12 @@ impl Roles {
     /// [`NodeError`]; nothing was lost.
     pub(super) async fn start(
         config: &Config,
-        env: &Env,
-        storage: &Storage,
+        base: Base,
         front_end: FrontEndSetup<'_>,
         registry: &mut Registry,
     ) -> Result<Self, NodeError> {
         let FrontEndSetup { blob, s3, dialects, tls, secrets, audit_log } = front_end;
-        let capacity = Arc::clone(&storage.capacity) as Arc<dyn Capacity>;
-        let base = Base::alone(env.clone(), capacity, Arc::clone(&storage.coordinator));
-        let (front, reclaim) = (with_own_tasks(env), with_own_tasks(env));
+        let (front, reclaim) = (with_own_tasks(&base.env), with_own_tasks(&base.env));
         let OpenIndex { assembly, host_tasks, control } =
             open_index(config, base, &front, registry).await?;
         let host = Arc::clone(&assembly.index);

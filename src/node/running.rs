@@ -4,40 +4,28 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
-use crate::admin::AdminServer;
-use crate::admin::AdminState;
 use crate::admin::ErrorForm;
 use crate::admin::Phase;
-use crate::admin::Token;
 use crate::admin::UnservedServer;
-use crate::audit_log;
-use crate::audit_log::Destination;
-use crate::audit_log::StartedLog;
-use crate::audit_log::Writer;
-use crate::capacity::CapacityMetrics;
-use crate::capacity::DiskMetrics;
 use crate::env::Env;
 use crate::frontend::Secrets;
-use crate::frontend::Tls;
-use crate::protocol::KnownHosts;
 use crate::telemetry::Registry;
 
-use super::admin_token;
+use super::assembly::Base;
 use super::config::AdminAddress;
 use super::config::Config;
 use super::config::UnservedService;
 use super::disks::NodeDisks;
 use super::error::NodeError;
+use super::foundation::Foundation;
 use super::keys::master_key;
 use super::listeners::Bound;
 use super::listeners::Listeners;
 use super::metrics;
 use super::roles::FrontEndSetup;
 use super::roles::Roles;
+use super::storage::Owner;
 use super::storage::Storage;
-use super::tls;
 
 /// The addresses of a node.
 #[derive(Debug)]
@@ -55,26 +43,14 @@ pub struct Serving {
     pub certificate: Option<Option<PathBuf>>,
 }
 
-/// The hosts under which the admin listener is served.
-fn admin_hosts(config: &Config, address: &AdminAddress) -> KnownHosts {
-    match address {
-        AdminAddress::Tcp(_) => config.known_hosts(),
-        // No web page can reach a socket.
-        AdminAddress::Unix(_) => KnownHosts { any: true, ..KnownHosts::default() },
-    }
-}
-
 /// A node that serves.
 #[derive(Debug)]
 pub struct Node {
     /// Its addresses.
     pub serving: Serving,
-    env: Env,
-    admin: AdminState,
-    stop_admin: CancellationToken,
+    foundation: Foundation,
     storage: Storage,
     roles: Roles,
-    audit_log: Option<Writer>,
 }
 
 impl Node {
@@ -85,31 +61,13 @@ impl Node {
     /// [`NodeError`] when the node cannot start; nothing was lost.
     pub async fn start(config: &Config, env: Env, listeners: Listeners) -> Result<Self, NodeError> {
         let dialects = listeners.dialects(config);
-        let Listeners { blob, s3, admin: admin_bound, unserved, .. } = listeners;
-        // Creates the folder too: the admin listener answers before storage is open.
-        let token = Token::new(&admin_token::read_or_make(&config.admin_token_file)?);
-        let mut certificate = tls::certificate(config, env.clock.now())?;
-        let secure = certificate.as_ref().map(|certificate| certificate.tls.clone());
-        let known_hosts = admin_hosts(config, &admin_bound.address);
-        let log_metrics = audit_log::Metrics::default();
-        let started_log = open_audit_log(config, &env, &log_metrics).await?;
-        let audit_log = started_log.as_ref().map(|started| started.log.clone()).unwrap_or_default();
-        let admin =
-            AdminState::new(token).with_known_hosts(known_hosts).with_audit_log(audit_log.clone());
-        let stop_admin = CancellationToken::new();
-        let is_tcp = matches!(admin_bound.address, AdminAddress::Tcp(_));
-        let tls_of_admin = secure.clone().filter(|_| is_tcp && config.admin_tls);
-        let server = AdminServer::new(admin_bound.listener, admin.clone(), env.clone())
-            .with_tls(tls_of_admin)
-            .with_stall_limits(config.response_stall, config.response_rate_min);
-        server.start(stop_admin.clone());
+        let Listeners { blob, s3, admin, unserved, .. } = listeners;
         let mut all = Registry::default();
-        let registry = metrics::register(&mut all, &env, secure.as_ref());
-        env.tasks.health().register(registry);
-        log_metrics.register(registry);
+        let mut foundation = Foundation::start(config, env, admin, &mut all).await?;
+        let env = foundation.env.clone();
         let is_new = Storage::is_new(&config.data);
-        let storage = Storage::open(config, &env, CapacityMetrics::registered(registry)).await?;
-        DiskMetrics::register(&storage.capacity, registry);
+        let storage = foundation.open_storage(config, Owner::Alone, &mut all).await?;
+        let registry = metrics::of_roles(&mut all);
         let (blob_address, s3_address) = (blob.address, s3.as_ref().map(|bound| bound.address));
         let (coordinator, now) = (storage.coordinator.as_ref(), env.clock.now());
         let key_ring = master_key::open(&config.master_key_file, coordinator, is_new, now).await?;
@@ -119,17 +77,18 @@ impl Node {
             blob,
             s3,
             dialects,
-            tls: secure.clone(),
+            tls: foundation.tls(),
             secrets: &secrets,
-            audit_log: &audit_log,
+            audit_log: &foundation.audit_log,
         };
-        let roles = Roles::start(config, &env, &storage, front, registry).await?;
+        let roles = Roles::start(config, Base::of(&storage, &env), front, registry).await?;
         if plain {
             roles.erase_plain_secrets(&storage, &secrets);
         }
         let (capacity, coordinator) =
             (Arc::clone(&storage.capacity), Arc::clone(&storage.coordinator));
         let disks = NodeDisks::start(capacity, coordinator, roles.index(), env.clone()).await?;
+        let admin = &foundation.admin;
         admin.disks.set(Arc::new(disks)).expect("set once");
         let backups = roles.backups(&storage, &env, registry);
         admin.backups.set(Arc::new(backups)).expect("set once");
@@ -137,52 +96,41 @@ impl Node {
         let keys = roles.keys(&config.master_key_file, secrets.clone());
         admin.keys.set(Arc::new(keys)).expect("set once");
         admin.control.set(roles.control.clone()).expect("set once");
-        let unserved = start_unserved(unserved, secure.as_ref(), (config, &env, &stop_admin));
+        let unserved = start_unserved(unserved, config, &foundation);
         admin.readiness.set(Phase::Ready);
-        if let Some(certificate) = &mut certificate
-            && let Some(files) = certificate.files.take()
-        {
-            files.keep(certificate.tls.clone(), &env, stop_admin.clone());
-        }
+        foundation.keep_certificate();
         let serving = Serving {
             blob: blob_address,
             s3: s3_address,
-            admin: admin_bound.address,
+            admin: foundation.admin_address.clone(),
             unserved,
-            certificate: certificate.map(|certificate| certificate.authority),
+            certificate: foundation.authority(),
         };
-        let audit_log = started_log.map(|started| started.writer);
-        Ok(Self { serving, env, admin, stop_admin, storage, roles, audit_log })
+        Ok(Self { serving, foundation, storage, roles })
     }
 
     /// The path of a new link that logs one browser in to the console, once, within a minute.
     /// `None` if the operating system returns no random bytes.
     #[must_use]
     pub fn login_link(&self) -> Option<String> {
-        let made = self.admin.login_link(self.env.clock.as_ref());
-        made.inspect_err(|error| tracing::warn!(%error, "no login link was made")).ok()
+        self.foundation.login_link()
     }
 
     /// Stops the roles from the top down, each when nothing uses it any more. The admin listener
     /// stops last, so that the drain can be observed.
     pub async fn stop(self) {
-        self.admin.readiness.set(Phase::Draining);
+        self.foundation.admin.readiness.set(Phase::Draining);
         self.roles.stop().await;
         self.storage.capacity.shutdown().await;
-        self.stop_admin.cancel();
-        self.env.tasks.shutdown().await;
-        if let Some(audit_log) = self.audit_log {
-            audit_log.close().await;
-        }
-        tracing::info!("stopped");
+        self.foundation.stop().await;
     }
 }
 
 /// Answers on the ports of services that are not served. Returns their addresses.
 fn start_unserved(
     ports: Vec<(UnservedService, Bound)>,
-    tls: Option<&Tls>,
-    (config, env, stop): (&Config, &Env, &CancellationToken),
+    config: &Config,
+    foundation: &Foundation,
 ) -> Vec<(UnservedService, SocketAddr)> {
     let start = |(service, bound): (UnservedService, Bound)| {
         let form = match service {
@@ -191,29 +139,13 @@ fn start_unserved(
         };
         let server = UnservedServer {
             listener: bound.listener,
-            tls: tls.cloned(),
+            tls: foundation.tls(),
             service: service.name(),
             form,
             stall: config.response_stall,
         };
-        server.start(env, stop.clone());
+        server.start(&foundation.env, foundation.stopping().clone());
         (service, bound.address)
     };
     ports.into_iter().map(start).collect()
-}
-
-async fn open_audit_log(
-    config: &Config,
-    env: &Env,
-    metrics: &audit_log::Metrics,
-) -> Result<Option<StartedLog>, NodeError> {
-    let settings = &config.audit_log;
-    let started = Writer::start(settings, env, metrics.clone()).await;
-    started.map_err(|error| {
-        let path = match &settings.to {
-            Some(Destination::File(path)) => path.clone(),
-            Some(Destination::Stdout) | None => "-".into(),
-        };
-        NodeError::AuditLog { path, error }
-    })
 }

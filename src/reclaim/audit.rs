@@ -88,6 +88,9 @@ async fn walk_and_free(
     cursor: Cursor,
     report: &mut AuditReport,
 ) -> Result<Option<Place>, Error> {
+    if !reclaim.capacity.is_audited() {
+        return Ok(None);
+    }
     let copies = CopyWatch::begin(&reclaim.requests).await?;
     let listed = reclaim.capacity.extents().await;
     let written = reclaim.requests.written_extents().await?;

@@ -42,6 +42,9 @@ const POLLS_MAX: u32 = 6_000;
 /// which extents these bytes lie in, and open extents are not audited. Waits for the writes that
 /// still use the extents, up to a limit.
 pub(super) async fn roll_for_audit(reclaim: &Reclaim) {
+    if !reclaim.capacity.is_audited() {
+        return;
+    }
     let mut sealed = Vec::new();
     for info in reclaim.capacity.extents().await {
         let open = info.kind == ExtentKind::Data && info.state == ExtentState::Open;

@@ -16,6 +16,9 @@ pub use counters::Counters;
 pub use log::{LogError, LogFormat};
 pub use prometheus_client::registry::Registry;
 
+use prometheus_client::encoding::text::encode_eof;
+use prometheus_client::encoding::text::encode_registry;
+
 /// A text format of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exposition {
@@ -46,13 +49,27 @@ impl Exposition {
     }
 }
 
-/// Renders the registry in a text format.
+/// Renders a registry in a text format.
+///
+/// # Errors
+/// As of [`render_all`].
+pub fn render(registry: &Registry, form: Exposition) -> Result<String, std::fmt::Error> {
+    render_all([registry], form)
+}
+
+/// Renders registries in a text format, one behind the other.
 ///
 /// # Errors
 /// If a metric fails to format itself, which is a bug of that metric.
-pub fn render(registry: &Registry, form: Exposition) -> Result<String, std::fmt::Error> {
+pub fn render_all<'a>(
+    registries: impl IntoIterator<Item = &'a Registry>,
+    form: Exposition,
+) -> Result<String, std::fmt::Error> {
     let mut text = String::new();
-    prometheus_client::encoding::text::encode(&mut text, registry)?;
+    for registry in registries {
+        encode_registry(&mut text, registry)?;
+    }
+    encode_eof(&mut text)?;
     Ok(match form {
         Exposition::OpenMetrics => text,
         Exposition::Classic => classic::from_open_metrics(&text),

@@ -2,6 +2,11 @@
 
 use std::fmt;
 
+use serde::Deserialize;
+use serde::Deserializer;
+use serde::Serialize;
+use serde::de::Error;
+
 use crate::types::ExtentId;
 
 /// Bits of an extent's id that are its place in the group.
@@ -11,7 +16,7 @@ pub const GROUP_EXTENTS: u64 = 1 << PLACE_BITS;
 
 /// The id of a group: the 64 extents whose ids begin at one multiple of 64. It is the id of the
 /// first of them, divided by 64.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct GroupId(u64);
 
 impl GroupId {
@@ -37,6 +42,14 @@ impl GroupId {
     pub fn extents(self) -> impl DoubleEndedIterator<Item = ExtentId> + Clone {
         let first = self.first().get();
         (0..GROUP_EXTENTS).map(move |place| ExtentId::new(first | place))
+    }
+}
+
+/// As [`GroupId::new`].
+impl<'de> Deserialize<'de> for GroupId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = u64::deserialize(deserializer)?;
+        Self::new(value).ok_or_else(|| D::Error::custom("no extent is in such a group"))
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::tree;
 
 /// Layer of each module.
-const LAYERS: [(&str, u32); 16] = [
+const LAYERS: [(&str, u32); 17] = [
     ("types", 0),
     ("env", 1),
     ("query", 1),
@@ -15,6 +15,7 @@ const LAYERS: [(&str, u32); 16] = [
     ("protocol", 2),
     ("auth", 2),
     ("coordinator", 2),
+    ("rpc", 2),
     ("capacity", 3),
     ("index", 4),
     ("frontend", 5),

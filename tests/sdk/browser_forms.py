@@ -20,7 +20,7 @@ from lib.browser import Browser
 from lib.measure import wait_until
 from lib.report import Verdicts
 from lib.s3_forms import Form
-from lib.server import free_port
+from lib.ports import free_port
 
 BUCKET, SKIPPED = "forms", 77
 CONTENT = "of a browser: \r\n--x\r\n ä"

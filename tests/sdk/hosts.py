@@ -26,7 +26,7 @@ from lib import accounts, cli, s3
 from lib.account import Account
 from lib.measure import wait_until
 from lib.report import Verdicts
-from lib.server import free_port
+from lib.ports import free_port
 from lib.wire import VERSION, signature
 
 EVIL = "rebound.example"

@@ -29,7 +29,7 @@ from lib.content import content
 from lib.install import ROOT
 from lib.measure import wait_until
 from lib.report import Verdicts
-from lib.server import free_port
+from lib.ports import free_port
 
 MONITORING = ROOT / "docs" / "monitoring"
 CONTAINER = "monitored"

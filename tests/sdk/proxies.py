@@ -16,7 +16,8 @@ from lib import accounts, cli, install, s3
 from lib.account import DEV_KEY, DEV_NAME
 from lib.content import content, sha256
 from lib.report import Verdicts
-from lib.server import Program, free_port
+from lib.ports import free_port
+from lib.server import Program
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "tls.md"
 LARGE = 40 << 20

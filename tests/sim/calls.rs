@@ -5,7 +5,6 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use blockyard::capacity::Capacity;
 use blockyard::capacity::ExtentInfo;
 use blockyard::capacity::ExtentKind;
 use blockyard::index::BlobView;

@@ -6,7 +6,6 @@
 
 use std::time::Duration;
 
-use blockyard::capacity::Capacity;
 use blockyard::frontend::write::Stored;
 use blockyard::index::CopiedContent;
 use blockyard::index::Damage;
@@ -214,8 +213,7 @@ impl Client<'_> {
     pub(crate) fn excused(&self, failing: Failing) -> bool {
         let trouble = self.session.plan.trouble;
         // A disk that failed during the start is out of service. Bytes on it are not served.
-        let lacks_a_disk =
-            trouble.costs_a_disk(&self.session.sims) && !self.stack.capacity.is_whole();
+        let lacks_a_disk = trouble.costs_a_disk(&self.session.sims) && !self.stack.is_whole();
         self.session.is_down() || lacks_a_disk || self.session.excuses(failing)
     }
 

@@ -16,6 +16,7 @@ use blockyard::node::disks::State;
 use blockyard::node::disks::read;
 use blockyard::node::error::NodeError;
 use blockyard::node::storage::CoordinatorPlace;
+use blockyard::node::storage::Owner;
 use blockyard::node::storage::Start;
 use blockyard::node::storage::Storage;
 
@@ -51,8 +52,8 @@ pub(crate) async fn open(
     metrics: CapacityMetrics,
 ) -> Result<Storage, NodeError> {
     let given = Given { data: &machine.paths, add: &[], without: &[] };
-    let (disks, env) = (machine.disks.clone(), machine.env.clone());
-    let start = Start { given, disks, env, config: config(machine), metrics };
+    let (disks, env, owner) = (machine.disks.clone(), machine.env.clone(), Owner::Alone);
+    let start = Start { given, disks, env, config: config(machine), metrics, owner };
     start.open(&Simulated { store, env: &machine.env }).await
 }
 

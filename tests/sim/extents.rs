@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use blockyard::capacity::Capacity;
 use blockyard::capacity::ExtentKind;
 use blockyard::coordinator::Coordinator;
 use blockyard::coordinator::Op;

@@ -9,7 +9,6 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use blockyard::capacity::Capacity;
 use blockyard::capacity::ExtentInfo;
 use blockyard::coordinator;
 use blockyard::coordinator::SimulatedStore;
@@ -42,6 +41,8 @@ use crate::disks;
 use crate::draw::Draw;
 use crate::extents;
 use crate::model::Blob;
+use crate::nodes;
+use crate::nodes::NODES;
 use crate::rig::Device;
 use crate::rig::End;
 use crate::rig::Failing;
@@ -175,12 +176,27 @@ pub(crate) fn run_counted(seed: u64, device: Device, counts: &Counts) -> Run {
 /// Runs one history of these sessions.
 pub(crate) fn run_planned(seed: u64, device: Device, plans: &[Plan], counts: &Counts) -> Run {
     let draw = Draw::new(seed.wrapping_add(1 << 32));
+    let both = plans.iter().any(|plan| plan.trouble == Trouble::OneDisk);
+    let disks = if draw.percent(20) || both { 2 } else { 1 };
+    let rig = Rig::new(seed, disks, DISK_BYTES, device);
+    run_on(rig, (seed, draw), plans, counts)
+}
+
+/// Runs one history of a cluster of capacity nodes, under one process with index and front end.
+pub(crate) fn run_clustered(seed: u64, counts: &Counts) -> Run {
+    let draw = Draw::new(seed.wrapping_add(7 << 32));
+    let plan = |_| Plan {
+        trouble: if draw.percent(80) { Trouble::Nodes } else { Trouble::None },
+        end: *draw.one(&[End::PowerCut, End::Kill, End::Kill, End::Shutdown]).unwrap(),
+    };
+    let plans: Vec<Plan> = (0..draw.between(2, 3)).map(plan).collect();
+    run_on(Rig::cluster(seed, NODES as u64, DISK_BYTES), (seed, draw), &plans, counts)
+}
+
+fn run_on(mut rig: Rig, (seed, draw): (u64, Draw), plans: &[Plan], counts: &Counts) -> Run {
     let stumbles = Draw::new(seed.wrapping_add(2 << 32));
     let streams = Draw::new(seed.wrapping_add(3 << 32));
     let releases = Draw::new(seed.wrapping_add(4 << 32));
-    let both = plans.iter().any(|plan| plan.trouble == Trouble::OneDisk);
-    let disks = if draw.percent(20) || both { 2 } else { 1 };
-    let mut rig = Rig::new(seed, disks, DISK_BYTES, device);
     let store = SimulatedStore::new();
     let borders = boundaries(&draw);
     let model = RefCell::new(Model::default());
@@ -276,7 +292,10 @@ impl Session<'_> {
     }
 
     async fn run(self, machine: Machine) -> Result<(), Violation> {
-        if self.releases.percent(10) && extents::forget_records(&machine, self.store).await {
+        if !machine.is_cluster
+            && self.releases.percent(10)
+            && extents::forget_records(&machine, self.store).await
+        {
             self.counts.add("stores of an older release", 1);
         }
         let stack = match Stack::open(&machine, self.store, self.borders).await {
@@ -287,7 +306,7 @@ impl Session<'_> {
             }
             Err(why) => return Err(why),
         };
-        if !stack.capacity.is_whole() && !self.plan.trouble.costs_a_disk(&self.sims) {
+        if !stack.is_whole() && !self.plan.trouble.costs_a_disk(&self.sims) {
             return Err(format!("a disk is out of service with {:?}", self.plan));
         }
         machine.started();
@@ -374,11 +393,20 @@ impl Session<'_> {
         };
         let stalls = self.plan.trouble == Trouble::Stalls;
         let when = (self.stumbles, stalls, self.counts);
+        let harm = async {
+            match stack.nodes() {
+                Some(nodes) if self.plan.trouble == Trouble::Nodes => {
+                    nodes.harm(self.stumbles, self.counts).await
+                }
+                Some(_) => std::future::pending().await,
+                None => stumble::run(when, &self.sims, stack.env.clock.as_ref()).await,
+            }
+        };
         let work = Box::pin(async {
             tokio::select! {
                 biased;
                 done = Box::pin(work) => done,
-                never = stumble::run(when, &self.sims, stack.env.clock.as_ref()) => match never {},
+                never = Box::pin(harm) => match never {},
             }
         });
         if self.plan.end == End::Kill {

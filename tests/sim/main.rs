@@ -32,6 +32,7 @@ mod index;
 mod kept;
 mod lease;
 mod model;
+mod nodes;
 mod policy;
 mod readers;
 mod reads;
@@ -250,6 +251,37 @@ fn index_writes_again_once_a_full_disk_has_room() {
     check_seeds("index-full", 10, |seed| {
         index::run_planned(seed, rig::Device::Honest, &plans, &counts)
     });
+}
+
+/// What happens to the nodes of a cluster.
+const NODE_EVENTS: &[&str] = &[
+    "nodes killed",
+    "nodes without power",
+    "connections cut",
+    "nodes silent",
+    "changes done",
+    "changes unknown",
+    "splits",
+    "index_flushes",
+    "flips",
+];
+
+/// Index and front end of one process, extents with copies on three nodes. One node at a time
+/// crashes, is cut off or is silent; all lose their power together.
+#[test]
+fn index_keeps_its_promises_on_the_nodes_of_a_cluster() {
+    let counts = counts::Counts::default();
+    check_seeds("cluster", 5, |seed| index::run_clustered(seed, &counts));
+    let missing = counts.missing(NODE_EVENTS);
+    assert!(!seeds::are_many() || missing.is_empty(), "never happened: {missing:?}");
+}
+
+#[test]
+fn cluster_replays_the_same_trace_for_the_same_seed() {
+    let run = |seed| index::run_clustered(seed, &counts::Counts::default()).unwrap();
+    for seed in 0..5 {
+        assert_eq!(run(seed), run(seed), "seed {seed}");
+    }
 }
 
 /// Readers overlap changes of the same blobs while syncs stall. One read never ends.

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use blockyard::capacity::Capacity;
 use blockyard::index::BlobView;
 use blockyard::index::BlockView;
 use blockyard::index::Error;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use blockyard::capacity::SimulatedCatalog;
+use blockyard::coordinator::SimulatedStore;
 use blockyard::env::Disk;
 use blockyard::env::Env;
 use blockyard::env::Fault;
@@ -56,6 +57,8 @@ pub(crate) enum Trouble {
     Stalls,
     /// The coordinator refuses transactions, or their outcome is unknown.
     Coordinator,
+    /// One node of a cluster at a time crashes, is cut off or is silent.
+    Nodes,
 }
 
 /// A failure that a client sees.
@@ -96,9 +99,11 @@ impl Trouble {
         match self {
             Self::None | Self::PowerCut | Self::Stalls => false,
             Self::ReadErrors => true,
-            Self::WriteError | Self::SyncError | Self::OneDisk | Self::Coordinator => {
-                !matches!(failing, Failing::Bytes | Failing::Rows)
-            }
+            Self::WriteError
+            | Self::SyncError
+            | Self::OneDisk
+            | Self::Coordinator
+            | Self::Nodes => !matches!(failing, Failing::Bytes | Failing::Rows),
             Self::Full => matches!(failing, Failing::MapChange),
         }
     }
@@ -108,7 +113,12 @@ impl Trouble {
     pub(crate) fn has_struck(self, sims: &[SimDisk]) -> bool {
         match self {
             // One disk fails after the program has started.
-            Self::None | Self::OneDisk | Self::Full | Self::Stalls | Self::Coordinator => false,
+            Self::None
+            | Self::OneDisk
+            | Self::Full
+            | Self::Stalls
+            | Self::Coordinator
+            | Self::Nodes => false,
             Self::PowerCut => sims.iter().any(SimDisk::is_down),
             Self::ReadErrors => true,
             Self::WriteError | Self::SyncError => !self.is_to_come(sims),
@@ -125,7 +135,8 @@ impl Trouble {
             | Self::ReadErrors
             | Self::Full
             | Self::Stalls
-            | Self::Coordinator => false,
+            | Self::Coordinator
+            | Self::Nodes => false,
         }
     }
 
@@ -185,8 +196,10 @@ impl Plan {
 pub(crate) struct Rig {
     pub(crate) sims: Vec<SimDisk>,
     catalogs: Vec<SimulatedCatalog>,
+    own_stores: Vec<SimulatedStore>,
     seed: u64,
     device: Device,
+    is_cluster: bool,
     capacity_bytes: u64,
     history: Vec<Plan>,
     /// The random choices of the order in which the disks are given.
@@ -203,7 +216,11 @@ pub(crate) struct Machine {
     /// The place of the first disk, once the order is [`Self::turned`].
     pub(crate) first: usize,
     pub(crate) env: Env,
-    sims: Vec<SimDisk>,
+    pub(crate) sims: Vec<SimDisk>,
+    /// Whether each disk is that of a capacity node.
+    pub(crate) is_cluster: bool,
+    /// What each capacity node keeps beside its extents.
+    pub(crate) own_stores: Vec<SimulatedStore>,
     device: Device,
 }
 
@@ -248,7 +265,23 @@ impl Rig {
             (0..disks).map(|disk| SimDisk::new(seed * 16 + disk, capacity_bytes)).collect();
         let catalogs = sims.iter().map(|_| SimulatedCatalog::default()).collect();
         let turns = Draw::new(seed.wrapping_add(6 << 32));
-        Self { sims, catalogs, seed, device, capacity_bytes, history: Vec::new(), turns }
+        let own_stores = sims.iter().map(|_| SimulatedStore::new()).collect();
+        Self {
+            sims,
+            catalogs,
+            own_stores,
+            seed,
+            device,
+            is_cluster: false,
+            capacity_bytes,
+            history: Vec::new(),
+            turns,
+        }
+    }
+
+    /// The machines of a cluster: a disk for each capacity node.
+    pub(crate) fn cluster(seed: u64, nodes: u64, capacity_bytes: u64) -> Self {
+        Self { is_cluster: true, ..Self::new(seed, nodes, capacity_bytes, Device::Honest) }
     }
 
     /// Runs one session on a new runtime. Its tasks end with the runtime, as with a process.
@@ -270,7 +303,7 @@ impl Rig {
         let disks: Vec<Arc<dyn Disk>> = self.sims.iter().map(SimDisk::disk).collect();
         let paths = (0..disks.len()).map(|disk| PathBuf::from(format!("/disks/{disk}"))).collect();
         let first = usize::try_from(self.turns.between(0, disks.len() as u64 - 1)).unwrap();
-        let catalogs = self.catalogs.clone();
+        let (catalogs, own_stores) = (self.catalogs.clone(), self.own_stores.clone());
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let runtime = runtime.unwrap();
@@ -284,9 +317,19 @@ impl Rig {
             clock.set_wall(Timestamp::from_unix(wall));
             let rand = SeededRand::new(self.seed * 1000 + sessions);
             let env = Env { clock: Arc::new(clock), rand: Arc::new(rand), tasks: Tasks::new() };
-            let (sims, device) = (self.sims.clone(), self.device);
+            let (sims, device, is_cluster) = (self.sims.clone(), self.device, self.is_cluster);
             let health = env.tasks.health();
-            let machine = Machine { disks, catalogs, paths, first, env, sims, device };
+            let machine = Machine {
+                disks,
+                catalogs,
+                paths,
+                first,
+                env,
+                sims,
+                is_cluster,
+                own_stores,
+                device,
+            };
             let done = tokio::time::timeout(SESSION_MAX, work(machine)).await;
             let done = done.unwrap_or_else(|_| Err("stuck".to_owned()));
             sound(&health, done)
@@ -302,7 +345,11 @@ impl Rig {
             match plan.trouble {
                 // One disk fails after the program has started. A disk that fails during a start is
                 // out of service, and bytes and partitions on it are not served.
-                Trouble::OneDisk | Trouble::None | Trouble::Stalls | Trouble::Coordinator => {}
+                Trouble::OneDisk
+                | Trouble::None
+                | Trouble::Stalls
+                | Trouble::Coordinator
+                | Trouble::Nodes => {}
                 // An early failure hits recovery, a late one hits the work of clients.
                 Trouble::PowerCut => {
                     let far = if draw.percent(30) { 60 } else { 2000 };

@@ -28,6 +28,7 @@ use blockyard::telemetry::Registry;
 use blockyard::types::RoutingKey;
 
 use crate::disks;
+use crate::nodes::CapacityNodes;
 use crate::rig::Machine;
 use crate::watch::Watch;
 use crate::watch::Watched;
@@ -39,7 +40,7 @@ const HOSTS: usize = 2;
 #[derive(Debug)]
 pub(crate) struct Stack {
     pub(crate) env: Env,
-    pub(crate) capacity: Arc<CapacityNode>,
+    pub(crate) capacity: Arc<dyn Capacity>,
     pub(crate) coordinator: Arc<dyn Coordinator>,
     pub(crate) host: Arc<IndexServer>,
     pub(crate) router: Arc<Router>,
@@ -51,7 +52,18 @@ pub(crate) struct Stack {
     pub(crate) watch: Watch,
     /// The place of the first disk.
     pub(crate) first_disk: usize,
+    /// Where the extents are.
+    pub(crate) disks: Disks,
     _reclaim: Arc<Reclaim>,
+}
+
+/// Where the extents of a stack are.
+#[derive(Debug)]
+pub(crate) enum Disks {
+    /// On the disks of the node.
+    Here(Arc<CapacityNode>),
+    /// On the nodes of a cluster.
+    Nodes(Box<CapacityNodes>),
 }
 
 impl Stack {
@@ -74,11 +86,18 @@ impl Stack {
         let env = machine.env.clone();
         let mut registry = Registry::default();
         let metrics = CapacityMetrics::registered(&mut registry);
-        let storage = disks::open(&machine.turned(), store, metrics).await;
-        let storage = storage.map_err(|error| format!("the disks do not open: {error}"))?;
-        let Storage { capacity: node, coordinator } = storage;
-        let capacity = Arc::clone(&node) as Arc<dyn Capacity>;
-        let base = Base::alone(env.clone(), Arc::clone(&capacity), Arc::clone(&coordinator));
+        let (disks, base) = if machine.is_cluster {
+            let coordinator = Arc::new(store.open(&env));
+            let (nodes, base) = CapacityNodes::start(machine, coordinator).await?;
+            (Disks::Nodes(Box::new(nodes)), base)
+        } else {
+            let storage = disks::open(&machine.turned(), store, metrics).await;
+            let storage = storage.map_err(|error| format!("the disks do not open: {error}"))?;
+            let Storage { capacity: node, coordinator } = storage;
+            let capacity = Arc::clone(&node) as Arc<dyn Capacity>;
+            (Disks::Here(node), Base::alone(env.clone(), capacity, coordinator))
+        };
+        let (capacity, coordinator) = (Arc::clone(&base.capacity), Arc::clone(&base.coordinator));
         let plan = IndexPlan {
             config: index_config(),
             hosts: &vec![env.tasks.clone(); HOSTS],
@@ -89,12 +108,13 @@ impl Stack {
         let assembly = assembly.map_err(|error| format!("the index does not open: {error}"))?;
         let pool = assembly.write_pool(&env, write_config());
         let watch = Watch::default();
-        let watched = Arc::new(Watched { capacity, watch: watch.clone() });
+        let watched = Arc::clone(&capacity);
+        let watched = Arc::new(Watched { capacity: watched, watch: watch.clone() });
         let containers = assembly.containers();
         let reclaim = assembly.reclaim(&env, reclaim, watched, &mut registry);
         Ok(Self {
             env,
-            capacity: node,
+            capacity,
             coordinator,
             host: assembly.index,
             router: assembly.router,
@@ -104,17 +124,46 @@ impl Stack {
             metrics: registry,
             watch,
             first_disk: machine.first,
+            disks,
             _reclaim: reclaim,
         })
     }
 
     /// Stops the parts in order, the highest layer first.
     pub(crate) async fn shutdown(self) {
-        let Self { env, capacity, host, pool, .. } = self;
+        let Self { env, disks, host, pool, .. } = self;
         drop(pool);
         host.shutdown().await;
-        capacity.shutdown().await;
+        match disks {
+            Disks::Here(node) => node.shutdown().await,
+            Disks::Nodes(nodes) => nodes.shutdown().await,
+        }
         env.tasks.shutdown().await;
+    }
+
+    /// Whether no disk is out of service.
+    pub(crate) fn is_whole(&self) -> bool {
+        match &self.disks {
+            Disks::Here(node) => node.is_whole(),
+            // Their disks do not fail.
+            Disks::Nodes(_) => true,
+        }
+    }
+
+    /// Whether a disk takes no writes.
+    pub(crate) fn is_poisoned(&self) -> bool {
+        match &self.disks {
+            Disks::Here(node) => node.disks().iter().any(|disk| disk.poisoned),
+            Disks::Nodes(_) => false,
+        }
+    }
+
+    /// The nodes of a cluster, if it is one.
+    pub(crate) fn nodes(&self) -> Option<&CapacityNodes> {
+        match &self.disks {
+            Disks::Here(_) => None,
+            Disks::Nodes(nodes) => Some(nodes),
+        }
     }
 }
 

@@ -4,7 +4,6 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use blockyard::capacity::Capacity;
 use blockyard::index::BlobRecord;
 use blockyard::index::BlobView;
 use blockyard::index::Piece;

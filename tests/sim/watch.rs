@@ -161,6 +161,10 @@ impl Capacity for Watched {
         self.capacity.extents().await
     }
 
+    fn is_audited(&self) -> bool {
+        self.capacity.is_audited()
+    }
+
     fn is_whole(&self) -> bool {
         self.capacity.is_whole()
     }

@@ -142,7 +142,8 @@ impl AccountStore {
                     | index::Error::Overloaded
                     | index::Error::Full(_)
                     | index::Error::Corrupt(_)
-                    | index::Error::Unavailable(_) => part.in_doubt(),
+                    | index::Error::Unavailable(_)
+                    | index::Error::NoAnswer(_) => part.in_doubt(),
                 }
                 Err(StoreError::Container(text, error))
             }

@@ -38,7 +38,8 @@ impl EndRecord for GroupEnds {
             return Err(format!("extent {extent} is gone"));
         }
         let members_changed = record.generation() != Generation::FIRST;
-        Ok(Recorded { end: record.length(extent), members_changed })
+        let members = record.members().len();
+        Ok(Recorded { end: record.length(extent), members, members_changed })
     }
 
     async fn record(&self, extent: ExtentId, end: ExtentOffset) -> Result<ExtentOffset, String> {

@@ -5,8 +5,6 @@
 //! - `settle.rs`: agrees on the end of an extent that its writer gave up; `group_ends.rs`: such
 //!   ends in the records of groups.
 //!
-//! Nothing here is used by a command yet.
-//!
 //! Invariants (ADR 0050): an append is answered when all members have synced it (I1) · an extent
 //! has one end, and all sealed copies end there (I3) · the end is never before an answered byte
 //! (I4): a settler levels the copies before it records the end, and the first recorded end counts.
@@ -18,11 +16,13 @@ mod group_ends;
 mod pull;
 mod settle;
 #[cfg(test)]
-mod tests;
+pub(in crate::capacity) mod tests;
 mod writer;
 
 pub use group_ends::GroupEnds;
-pub use settle::{EndRecord, Recorded, Settlement, Unsettled, settle};
+#[cfg(test)]
+use settle::settle;
+pub use settle::{EndRecord, Recorded, Settlement, Settling, Unsettled};
 pub use writer::{CopyWriter, GivenUp};
 
 use std::sync::Arc;

@@ -13,9 +13,12 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::StreamExt;
 use futures_util::future::join_all;
+use futures_util::stream::FuturesUnordered;
 use thiserror::Error as ThisError;
 
 use super::Members;
@@ -25,6 +28,7 @@ use crate::capacity::CopyId;
 use crate::capacity::Error;
 use crate::capacity::ExtentState;
 use crate::capacity::Member;
+use crate::env::Clock;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::ExtentOffset;
@@ -51,6 +55,8 @@ pub trait EndRecord: Send + Sync + Debug {
 pub struct Recorded {
     /// The end, if there is one.
     pub end: Option<ExtentOffset>,
+    /// How many members the extent has.
+    pub members: usize,
     /// Whether the extent has other members than those that its writer wrote to. Then a member
     /// without a copy does not show that nothing was answered.
     pub members_changed: bool,
@@ -94,23 +100,64 @@ struct Reached {
     incomplete: bool,
 }
 
-/// Agrees on the end of an extent and seals the copies that can be reached. `epoch` is above the
-/// writer's. May be repeated, also concurrently.
-///
-/// # Errors
-/// [`Unsettled`]; nothing that was answered is lost.
-pub async fn settle(
+/// How long members are waited for after the first one has answered. One that is silent has its
+/// copy sealed when it is back.
+const OTHERS_WAIT: Duration = Duration::from_secs(1);
+
+/// An agreement on the end of an extent.
+#[derive(Clone, Copy, Debug)]
+pub struct Settling<'a> {
+    /// The extent.
+    pub copy: CopyId,
+    /// Above the writer's.
+    pub epoch: Epoch,
+    /// Where the end is recorded.
+    pub record: &'a dyn EndRecord,
+    /// Without one, all members are waited for until their calls end.
+    pub clock: Option<&'a dyn Clock>,
+}
+
+/// As [`Settling::run`], which waits for all members.
+#[cfg(test)]
+pub(super) async fn settle(
     members: &Members,
     copy: CopyId,
     epoch: Epoch,
     record: &dyn EndRecord,
 ) -> Result<Settlement, Unsettled> {
-    let recorded = record.recorded(copy.extent).await.map_err(Unsettled::NotRecorded)?;
-    let mut reached = reach(members, copy, epoch).await;
+    Settling { copy, epoch, record, clock: None }.run(members).await
+}
+
+impl Settling<'_> {
+    /// Agrees on the end and seals the copies that can be reached. May be repeated, also
+    /// concurrently.
+    ///
+    /// # Errors
+    /// [`Unsettled`]; nothing that was answered is lost.
+    pub async fn run(&self, members: &Members) -> Result<Settlement, Unsettled> {
+        let Self { copy, epoch, record, clock } = *self;
+        let recorded = record.recorded(copy.extent).await.map_err(Unsettled::NotRecorded)?;
+        let reached = reach(members, copy, epoch, clock).await;
+        agree(reached, (copy, epoch), (recorded, record)).await
+    }
+}
+
+async fn agree(
+    mut reached: Vec<Reached>,
+    (copy, epoch): (CopyId, Epoch),
+    (recorded, record): (Recorded, &dyn EndRecord),
+) -> Result<Settlement, Unsettled> {
     let sealed = reached.iter().find(|one| one.sealed).map(|one| one.end);
-    let end = match recorded.end.or(sealed) {
-        Some(end) => end,
-        None => {
+    let are_all_sealed = reached.len() >= recorded.members && reached.iter().all(|one| one.sealed);
+    let end = match (recorded.end, sealed) {
+        (Some(end), _) => end,
+        (None, Some(end)) if are_all_sealed => end,
+        // A seal that not all members have got: those that have it may be lost, and the others
+        // would agree on another end.
+        (None, Some(end)) => {
+            record.record(copy.extent, end).await.map_err(Unsettled::NotRecorded)?
+        }
+        (None, None) => {
             let greatest = greatest_end(&reached, recorded).ok_or(Unsettled::NoWitness)?;
             level(&mut reached, copy, epoch, greatest).await.map_err(Unsettled::NotLevel)?;
             // From here on the disk of the longest copy may be lost.
@@ -131,11 +178,25 @@ fn greatest_end(reached: &[Reached], recorded: Recorded) -> Option<ExtentOffset>
     let is_witness = |one: &&Reached| !one.incomplete && !is_new(one.end);
     let witnesses = reached.iter().filter(is_witness);
     // All of them had synced what was answered.
-    witnesses.map(|one| one.end).max()
+    let decided = witnesses.map(|one| one.end).max();
+    // Frames of one body are synced together. If all machines lose their power before that, every
+    // copy may have a hole. Then no member is left that may know better, and what was answered was
+    // synced by each of them.
+    let all_reached = reached.len() >= recorded.members;
+    if decided.is_some() || recorded.members_changed || !all_reached {
+        return decided;
+    }
+    tracing::error!("all copies of an extent are incomplete; it ends at the longest one");
+    reached.iter().map(|one| one.end).max()
 }
 
 /// Fences all members that can be reached.
-async fn reach(members: &Members, copy: CopyId, epoch: Epoch) -> Vec<Reached> {
+async fn reach(
+    members: &Members,
+    copy: CopyId,
+    epoch: Epoch,
+    clock: Option<&dyn Clock>,
+) -> Vec<Reached> {
     let fenced = members.iter().map(|member| async move {
         let end = member.fence(copy, epoch).await.ok()?;
         let info = member.copy(copy.extent).await.ok()??;
@@ -144,7 +205,28 @@ async fn reach(members: &Members, copy: CopyId, epoch: Epoch) -> Vec<Reached> {
         let end = if sealed { info.end } else { end };
         Some(Reached { member: Arc::clone(member), end, sealed, incomplete: info.incomplete })
     });
-    join_all(fenced).await.into_iter().flatten().collect()
+    let mut answers: FuturesUnordered<_> = fenced.collect();
+    let mut reached = Vec::new();
+    while let Some(answer) = answers.next().await {
+        reached.extend(answer);
+        if !reached.is_empty() {
+            break;
+        }
+    }
+    let others = async {
+        while let Some(answer) = answers.next().await {
+            reached.extend(answer);
+        }
+    };
+    match clock {
+        Some(clock) => tokio::select! {
+            biased;
+            () = others => {}
+            () = clock.sleep(OTHERS_WAIT) => {}
+        },
+        None => others.await,
+    }
+    reached
 }
 
 /// Gives every copy that was reached the bytes up to `end`, which one of them has.

@@ -42,6 +42,13 @@ struct Open {
     pending: BTreeSet<ExtentId>,
 }
 
+impl Open {
+    /// How many of these nodes are members.
+    fn shared(&self, nodes: &[NodeId]) -> usize {
+        nodes.iter().filter(|node| self.group.record.has_member(**node)).count()
+    }
+}
+
 /// An extent to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dealt {
@@ -58,15 +65,18 @@ impl Dealer {
         self.open.push(Open { group, left, pending: BTreeSet::new() });
     }
 
+    /// How many of these nodes are members of the group that has the fewest of them and extents
+    /// left; `None` if no group has.
+    #[must_use]
+    pub fn least_of(&self, avoid: &[NodeId]) -> Option<usize> {
+        self.open.iter().map(|open| open.shared(avoid)).min()
+    }
+
     /// Deals an extent at time `now`, by turns of the two oldest of the groups that have the fewest
     /// of the nodes in `avoid`. The others are in reserve. `None` if there is no extent left.
     pub fn deal(&mut self, now: Duration, avoid: &[NodeId]) -> Option<Dealt> {
-        let shared = |open: &Open| {
-            let record = &open.group.record;
-            avoid.iter().filter(|node| record.has_member(**node)).count()
-        };
-        let least = self.open.iter().map(shared).min()?;
-        let in_use = self.open.iter().enumerate().filter(|(_, open)| shared(open) == least);
+        let least = self.least_of(avoid)?;
+        let in_use = self.open.iter().enumerate().filter(|(_, open)| open.shared(avoid) == least);
         let most_left =
             in_use.take(OPEN_MIN).max_by_key(|(at, open)| (open.left.len(), Reverse(*at)));
         let (at, _) = most_left?;
@@ -107,6 +117,16 @@ impl Dealer {
                 stays
             });
         }
+        closing
+    }
+
+    /// Deals no more extents of groups with fewer members. Returns these groups, which are to be
+    /// closed now.
+    pub fn with_fewer_members(&mut self, members: usize) -> Vec<GroupId> {
+        let is_fewer = |open: &Open| open.group.record.members().len() < members;
+        let closing = self.open.iter().filter(|open| is_fewer(open));
+        let closing = closing.map(|open| open.group.record.id()).collect();
+        self.open.retain(|open| !is_fewer(open));
         closing
     }
 

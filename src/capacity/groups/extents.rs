@@ -1,10 +1,13 @@
 //! A set of extents of one group.
 
+use serde::Deserialize;
+use serde::Serialize;
+
 use crate::types::ExtentId;
 use crate::types::GroupId;
 
 /// Some of the 64 extents of a group. Which group is known from elsewhere.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Extents(u64);
 
 impl Extents {

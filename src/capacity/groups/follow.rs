@@ -5,20 +5,15 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
-use std::time::Duration;
 
-use futures_util::FutureExt;
 use tokio::sync::watch;
 
 use crate::capacity::groups::record::Unread;
 use crate::capacity::groups::store::{self, AllGroups, Error, GroupAt, Stored};
 use crate::coordinator;
-use crate::coordinator::{Coordinator, Event, Revision};
+use crate::coordinator::{Coordinator, Event, Follows, Revision, Snapshot, follow};
 use crate::env::Clock;
 use crate::types::GroupId;
-
-/// How long the follower waits before it asks a coordinator again that did not answer.
-const PAUSE: Duration = Duration::from_millis(250);
 
 /// Follows the records of all groups. It may be behind the coordinator, never ahead; what it knows
 /// of a group only gets newer.
@@ -57,7 +52,7 @@ impl GroupFollower {
         let all = store::read_all(coordinator.as_ref()).await?;
         let (followed, known) = (watch::Sender::new(all.revision), Mutex::default());
         let follower = Self { coordinator, known, followed };
-        follower.take_all(all);
+        follower.take_groups(all);
         Ok(follower)
     }
 
@@ -65,27 +60,7 @@ impl GroupFollower {
     ///
     /// Cancel safe: another call goes on.
     pub async fn follow(&self, clock: &dyn Clock) {
-        loop {
-            let error = match self.follow_watch().await {
-                coordinator::Error::Compacted => {
-                    tracing::info!("changes of groups were missed; all are read again");
-                    match store::read_all(self.coordinator.as_ref()).await {
-                        Ok(all) => {
-                            self.take_all(all);
-                            continue;
-                        }
-                        Err(error) => error,
-                    }
-                }
-                error @ (coordinator::Error::Ambiguous
-                | coordinator::Error::Unavailable { .. }
-                | coordinator::Error::SessionEnded
-                | coordinator::Error::Corrupt { .. }) => error,
-            };
-            // Nothing is missed by that: the next watch begins where this one ended.
-            tracing::debug!(%error, "groups are not followed for a moment");
-            clock.sleep(PAUSE).await;
-        }
+        follow(self.coordinator.as_ref(), clock, self).await;
     }
 
     /// The revision up to which all changes are known. The receiver hears of each change.
@@ -151,26 +126,32 @@ impl GroupFollower {
         readable.collect()
     }
 
-    /// Applies changes until the watch fails, and returns why.
-    async fn follow_watch(&self) -> coordinator::Error {
-        let after = self.lock().revision;
-        let mut watch = match self.coordinator.watch(store::prefix(), after).await {
-            Ok(watch) => watch,
-            Err(error) => return error,
-        };
-        loop {
-            let mut events = Vec::new();
-            let mut next = Some(watch.next().await);
-            // A transaction is delivered without waiting, so it is applied as a whole.
-            while let Some(Ok(event)) = next {
-                events.push(event);
-                next = watch.next().now_or_never();
-            }
-            self.take(events);
-            if let Some(Err(error)) = next {
-                return error;
-            }
+    fn take_groups(&self, all: AllGroups) {
+        let mut known = self.lock();
+        // A store that is older than what was known was restored: only what it has counts. Else
+        // what was read or written here meanwhile stays.
+        let is_restored = all.revision < known.revision;
+        known.groups.retain(|_, stored| !is_restored && stored.revision > all.revision);
+        for (group, stored) in all.groups {
+            known.set(group, stored);
         }
+        known.revision = all.revision;
+        drop(known);
+        self.followed.send_replace(all.revision);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Follows for GroupFollower {
+    fn prefix(&self) -> &'static [u8] {
+        store::prefix()
+    }
+
+    fn revision(&self) -> Revision {
+        self.lock().revision
     }
 
     fn take(&self, events: Vec<Event>) {
@@ -190,22 +171,8 @@ impl GroupFollower {
         self.followed.send_replace(last);
     }
 
-    fn take_all(&self, all: AllGroups) {
-        let mut known = self.lock();
-        // A store that is older than what was known was restored: only what it has counts. Else
-        // what was read or written here meanwhile stays.
-        let is_restored = all.revision < known.revision;
-        known.groups.retain(|_, stored| !is_restored && stored.revision > all.revision);
-        for (group, stored) in all.groups {
-            known.set(group, stored);
-        }
-        known.revision = all.revision;
-        drop(known);
-        self.followed.send_replace(all.revision);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn take_all(&self, all: Snapshot) {
+        self.take_groups(store::all_of(all));
     }
 }
 

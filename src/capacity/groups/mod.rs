@@ -2,13 +2,14 @@
 //! at one multiple of 64, of one kind. Each has a copy on all *members* of the group. The record of
 //! a group is in the coordinator.
 //!
-//! Nothing here is used by a command yet.
+//! No command uses this yet; `cluster/` does.
 //!
 //! Main path of a group:
 //! 1. `placement.rs`: its writer chooses the members from the table of nodes;
 //! 2. `make.rs`: one transaction takes the ids of the extents and makes the record;
 //! 3. `deal.rs`: the writer deals its extents over its open groups, and holds some in reserve;
-//! 4. `follow.rs`: all nodes follow all records;
+//! 4. `follow.rs`: all nodes follow all records; `known.rs`: a member keeps them in its own store,
+//!    and heeds them;
 //! 5. `transitions.rs`: what may become of a record: lengths of unclean seals, extents that are
 //!    gone, closing, changes of members. `extents.rs`: a set of extents of a group;
 //! 6. `store.rs`: reads records and changes them by compare and set.
@@ -27,6 +28,7 @@
 mod deal;
 mod extents;
 mod follow;
+mod known;
 mod make;
 mod placement;
 mod record;
@@ -36,8 +38,9 @@ mod transitions;
 pub use deal::{Dealer, Dealt};
 pub use extents::Extents;
 pub use follow::{Followed, GroupFollower};
+pub use known::{KnownGroups, MayCreate};
 pub use make::GroupMaker;
-pub use placement::{LOAD_FULL, NodeRow, NodeState, Placed, Want, place, place_apart};
+pub use placement::{LOAD_FULL, NodeRow, Placed, Want, place, place_apart};
 pub use record::{GroupRecord, GroupState, MEMBERS_MAX, NoMembers, Unread};
 pub use store::{AllGroups, Error, GroupAt, Stored, change, read, read_all};
 pub use transitions::{MemberReport, Refusal};

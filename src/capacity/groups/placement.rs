@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
+use crate::coordinator::nodes::NodeState;
 use crate::types::NodeId;
 
 /// A node that is busy all the time has this load.
@@ -28,17 +29,6 @@ pub struct NodeRow {
     pub state: NodeState,
     /// Whether it has no session, or is passed over for a while because it is slow.
     pub is_away: bool,
-}
-
-/// What an operator wants of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NodeState {
-    /// It takes new extents.
-    Active,
-    /// Its copies are moved to other nodes.
-    Draining,
-    /// It is no part of the cluster any more.
-    Removed,
 }
 
 /// What a new group needs.

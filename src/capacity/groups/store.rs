@@ -8,7 +8,7 @@ use thiserror::Error as ThisError;
 use crate::capacity::groups::record::{GroupRecord, NoMembers, Unread};
 use crate::capacity::groups::transitions::Refusal;
 use crate::coordinator;
-use crate::coordinator::{Compare, Coordinator, Op, Revision, TxnReply};
+use crate::coordinator::{Compare, Coordinator, Op, Revision, Snapshot, TxnReply};
 use crate::types::GroupId;
 
 /// Coordinator keys of records: this, then the group's id as 16 hex digits.
@@ -136,7 +136,11 @@ pub struct AllGroups {
 /// # Errors
 /// Those of [`Coordinator::range`].
 pub async fn read_all(coordinator: &dyn Coordinator) -> Result<AllGroups, coordinator::Error> {
-    let found = coordinator.range(prefix()).await?;
+    Ok(all_of(coordinator.range(prefix()).await?))
+}
+
+/// The records of these keys.
+pub(super) fn all_of(found: Snapshot) -> AllGroups {
     let mut groups = BTreeMap::new();
     for (key, entry) in found.entries {
         let Some(group) = group_of(&key) else {
@@ -145,7 +149,7 @@ pub async fn read_all(coordinator: &dyn Coordinator) -> Result<AllGroups, coordi
         };
         groups.insert(group, Stored::of(group, &entry.value, entry.mod_revision));
     }
-    Ok(AllGroups { revision: found.revision, groups })
+    AllGroups { revision: found.revision, groups }
 }
 
 /// Changes a record by compare and set, if the caller's conditions `when` hold. `change` makes the

@@ -3,6 +3,8 @@
 //! A function whose change has been made already returns the record as it is. So a transaction
 //! whose outcome is unknown is simply tried again.
 
+use serde::Deserialize;
+use serde::Serialize;
 use thiserror::Error as ThisError;
 
 use crate::capacity::groups::extents::Extents;
@@ -14,7 +16,7 @@ use crate::types::NodeId;
 
 /// What a member says of its copies of a group's extents. A copy that is marked for removal counts
 /// as none here: it is in no set, not even in `absent`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberReport {
     /// The member.
     pub node: NodeId,
@@ -159,22 +161,23 @@ impl GroupRecord {
         Ok(Self { members, generation: self.generation.next(), ..self.clone() })
     }
 
-    /// Removes a member when all others have all bytes, and at least `copies` of them are left. The
-    /// node keeps its copies until it has read the record again.
+    /// Removes members when all others have all bytes, and at least `copies` of them are left. The
+    /// nodes keep their copies until they have read the record again.
     ///
     /// # Errors
     /// [`Refusal::Open`], [`Refusal::Unsettled`], [`Refusal::TooFew`], [`Refusal::NotWhole`].
     pub fn left(
         &self,
-        node: NodeId,
+        nodes: &[NodeId],
         copies: usize,
         reports: &[MemberReport],
     ) -> Result<Self, Refusal> {
-        if !self.has_member(node) {
+        if !nodes.iter().any(|node| self.has_member(*node)) {
             return Ok(self.clone());
         }
         self.may_change_members(reports)?;
-        let members: Vec<NodeId> = self.members.iter().copied().filter(|m| *m != node).collect();
+        let members: Vec<NodeId> =
+            self.members.iter().copied().filter(|member| !nodes.contains(member)).collect();
         if members.len() < copies.max(1) {
             return Err(Refusal::TooFew);
         }
@@ -213,7 +216,7 @@ impl GroupRecord {
     }
 
     /// The record in which these extents are gone. Length and gone exclude each other.
-    fn with_gone(&self, extents: Extents) -> Self {
+    pub(super) fn with_gone(&self, extents: Extents) -> Self {
         let mut next = self.clone();
         next.gone = next.gone.with(extents);
         next.lengths.retain(|place, _| !extents.has_all(Extents::at(*place)));

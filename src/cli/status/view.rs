@@ -49,7 +49,7 @@ pub(super) struct Seen {
 /// How a node is.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Status {
-    /// `starting`, `ready` or `draining`.
+    /// `starting`, `standby`, `ready` or `draining`.
     pub(super) phase: String,
     pub(super) version: String,
     pub(super) uptime_seconds: f64,

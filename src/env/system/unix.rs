@@ -156,6 +156,24 @@ pub(in crate::env) fn thread_cpu() -> Duration {
     cpu(ClockId::ThreadCPUTime)
 }
 
+/// The name of this machine; `None` if it has none.
+#[must_use]
+pub fn host_name() -> Option<String> {
+    let name = rustix::system::uname().nodename().to_str().ok()?.to_owned();
+    (!name.is_empty()).then_some(name)
+}
+
+/// Time since the machine was booted, with the time for which it was suspended.
+#[cfg(target_os = "linux")]
+pub(in crate::env) fn boot_time() -> Option<Duration> {
+    Some(cpu(ClockId::Boottime))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(in crate::env) const fn boot_time() -> Option<Duration> {
+    None
+}
+
 pub(in crate::env) fn process_cpu() -> Duration {
     cpu(ClockId::ProcessCPUTime)
 }

@@ -121,6 +121,16 @@ pub(in crate::env) const fn thread_cpu() -> Duration {
     Duration::ZERO
 }
 
+/// The name of this machine; `None` if it has none.
+#[must_use]
+pub fn host_name() -> Option<String> {
+    std::env::var("COMPUTERNAME").ok().filter(|name| !name.is_empty())
+}
+
+pub(in crate::env) const fn boot_time() -> Option<Duration> {
+    None
+}
+
 pub(in crate::env) const fn process_cpu() -> Duration {
     Duration::ZERO
 }

@@ -7,9 +7,9 @@ use crate::capacity;
 use crate::capacity::AppendRequest;
 use crate::capacity::Capacity;
 use crate::capacity::Durability;
+use crate::capacity::ExtentIds;
 use crate::capacity::ExtentKind;
 use crate::capacity::Payload;
-use crate::coordinator::IdAllocator;
 use crate::env::Env;
 use crate::frontend::errors;
 use crate::frontend::write::stored::Stored;
@@ -52,7 +52,7 @@ impl From<NotStored> for Refusal {
 #[derive(Debug)]
 pub(super) struct WriterContext {
     pub(super) capacity: Arc<dyn Capacity>,
-    pub(super) ids: Arc<IdAllocator>,
+    pub(super) ids: Arc<dyn ExtentIds>,
     pub(super) inflight: InFlight,
     pub(super) env: Env,
     /// An extent that is longer is sealed; logical bytes.
@@ -150,7 +150,7 @@ impl ExtentWriter {
     }
 
     async fn open(&mut self) -> Result<OpenExtent, NotStored> {
-        let id = self.shared.ids.next().await.map_err(|error| {
+        let extent = self.shared.ids.next_extent(ExtentKind::Data).await.map_err(|error| {
             if error.is_full() {
                 return NotStored::NoId;
             }
@@ -158,7 +158,6 @@ impl ExtentWriter {
             let (extent, reason) = (ExtentId::new(0), error.to_string());
             capacity::Error::Unreadable { extent, reason }.into()
         })?;
-        let extent = ExtentId::new(id);
         self.shared.capacity.create(extent, ExtentKind::Data, EPOCH).await?;
         let open = OpenExtent { id: extent, end: ExtentOffset::START };
         self.open = Some(open);

@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use tokio::sync::Mutex;
 
 use crate::capacity::Capacity;
-use crate::coordinator::IdAllocator;
+use crate::capacity::ExtentIds;
 use crate::env::Env;
 use crate::env::Waits;
 use crate::env::waiting;
@@ -88,7 +88,7 @@ impl WritePool {
     pub fn start(
         config: WriteConfig,
         capacity: Arc<dyn Capacity>,
-        ids: Arc<IdAllocator>,
+        ids: Arc<dyn ExtentIds>,
         inflight: InFlight,
         env: Env,
     ) -> Self {

@@ -334,6 +334,10 @@ pub enum Error {
     /// client.
     #[error(transparent)]
     Refused(#[from] Refused),
+    /// As [`Self::Unavailable`], in a cluster, where another node takes over or comes back: the
+    /// client tries again.
+    #[error("the cluster does not answer: {0}")]
+    NoAnswer(String),
 }
 
 impl Error {

@@ -151,6 +151,7 @@ impl Partition {
             if reply.is_err() || (rows.changes.is_empty() && !rows.must_commit) {
                 // The answer depends on durable rows alone. As for a read, ownership is checked
                 // afterwards.
+                self.confirm().await?;
                 self.core.may_read()?;
                 return reply;
             }
@@ -163,6 +164,10 @@ impl Partition {
             let entry = Entry { write: Arc::clone(&write), evaluated: ready, weight, waited };
             match self.take_turn(entry, clock).await? {
                 Outcome::Done(reply) => return Ok(reply),
+                Outcome::Read(reply) => {
+                    self.confirm().await?;
+                    return reply;
+                }
                 Outcome::Again => {}
             }
             waiter = Some(self.core.watches.enter(write.weight()).waiter);

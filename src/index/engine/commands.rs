@@ -14,6 +14,7 @@ use crate::index::engine::failed::Failed;
 use crate::index::engine::sources::Frozen;
 use crate::index::engine::watches::{Evaluated, Outcome};
 use crate::index::invariant::Violation;
+use crate::types::ExtentId;
 
 /// Receives the outcome of a queued write.
 pub(super) type Answer = oneshot::Sender<Result<Outcome, Error>>;
@@ -57,6 +58,8 @@ pub(crate) enum Command {
     Freeze(oneshot::Sender<Result<Option<Frozen>, Failed>>),
     /// Makes new runs part of the partition.
     Install(Edit, oneshot::Sender<Result<(), Failed>>),
+    /// Moves the log to a new extent, if its newest one is this.
+    LeaveLog(ExtentId),
     /// Stops the partition: another owner has it.
     Lose,
     /// Stops the partition: an invariant does not hold.

@@ -64,6 +64,8 @@ pub(crate) struct Committer {
     /// Set permanently when another owner has the partition, or when it is uncertain which writes
     /// are durable. Nothing is appended after that.
     pub(crate) failed: Option<Failed>,
+    /// When the log was moved last since a member gave no read lease; monotonic time.
+    pub(crate) left_log: Option<Duration>,
     /// Refused rolls of the log, and when the next may be tried.
     pub(crate) rolls: Refusals,
     /// Runs named by a manifest that may or may not be durable. The next roll makes that manifest
@@ -137,7 +139,7 @@ impl Committer {
         }
         if batch.rows.commits() == 0 {
             // These answers depend on no new row, and all earlier commits are durable.
-            batch.answer();
+            batch.answer_as_reads();
             return;
         }
         let (bytes, durable) = match batch.finish(self.time) {

@@ -5,20 +5,14 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use async_trait::async_trait;
 use tokio::sync::{Notify, Semaphore};
 
-use crate::capacity;
-use crate::capacity::{Capacity, ExtentKind};
+use crate::capacity::{Capacity, ExtentIds, ReadLeases};
 use crate::coordinator::Coordinator;
-use crate::coordinator::IdAllocator;
 use crate::env::Env;
-use crate::index::api::Error;
 use crate::index::engine::chores::{Chore, Chores};
 use crate::index::engine::config::Config;
-use crate::index::engine::extents::{Extents, Owner, PinnedExtent, Pins};
-use crate::index::engine::failed::{Failed, NO_EXTENT_ID};
-use crate::index::engine::failure;
+use crate::index::engine::extents::{Extents, Pins};
 use crate::index::engine::run::cache::BlockCache;
 use crate::index::engine::table::Budget;
 use crate::index::metrics::Metrics;
@@ -30,24 +24,6 @@ use crate::types::HostId;
 /// The most writes of one host that are evaluated ahead at a time. Each holds all the rows that it
 /// changes in memory.
 pub(crate) const AHEAD_MAX: usize = 4;
-
-/// Issues extent ids that were never issued before.
-#[async_trait]
-pub trait ExtentIds: Send + Sync + Debug {
-    /// Returns an id that was never issued before.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`], [`Error::Full`].
-    async fn next_extent(&self) -> Result<ExtentId, Error>;
-}
-
-#[async_trait]
-impl ExtentIds for IdAllocator {
-    async fn next_extent(&self) -> Result<ExtentId, Error> {
-        let id = self.next().await.map_err(|error| failure::coordinator(&error))?;
-        Ok(ExtentId::new(id))
-    }
-}
 
 /// The parts of lower layers that a host uses, and the meaning of its rows.
 #[derive(Clone, Debug)]
@@ -64,6 +40,8 @@ pub struct Dependencies {
     pub extent_ids: Arc<dyn ExtentIds>,
     /// Evaluates writes and answers reads.
     pub machine: Arc<dyn Machine>,
+    /// The read leases of logs; `None` if no other process can open the partitions.
+    pub leases: Option<Arc<dyn ReadLeases>>,
     /// Counters and gauges.
     pub metrics: Metrics,
 }
@@ -119,44 +97,6 @@ impl HostContext {
         // The budget counts all memtables.
         let half_full = self.budget.used() >= self.config.memtable_bytes_max / 2;
         self.long_log.swap(false, Ordering::Relaxed) || half_full
-    }
-
-    /// Creates an extent under an id that the record of the partition contains. After an error the
-    /// extent may exist, but nothing uses it.
-    pub(crate) async fn create(
-        &self,
-        kind: ExtentKind,
-        owner: Owner<'_>,
-    ) -> Result<PinnedExtent, Failed> {
-        let Owner { extents, epoch } = owner;
-        let none = || {
-            if extents.is_closed() {
-                return Failed::Refused("the partition has stopped".into());
-            }
-            Failed::Busy(NO_EXTENT_ID)
-        };
-        let pinned = extents.take(&self.pins).ok_or_else(none)?;
-        let extent = pinned.extent;
-        // The caller may be cancelled before the answer. The removal waits until the creation has
-        // ended.
-        let unfinished = Unfinished::new(self, extents, extent);
-        let created = self.deps.capacity.create(extent, kind, epoch).await;
-        unfinished.finish();
-        let Err(error) = created else { return Ok(pinned) };
-        match &error {
-            capacity::Error::Full => extents.give_back(extent),
-            // The id was issued twice: the extent belongs to another owner.
-            capacity::Error::NoSuchExtent { .. } => extents.set_gone(extent),
-            capacity::Error::Sealed { .. }
-            | capacity::Error::Fenced { .. }
-            | capacity::Error::WrongOffset { .. }
-            | capacity::Error::Corrupt { .. }
-            | capacity::Error::Poisoned { .. }
-            | capacity::Error::Ended { .. }
-            | capacity::Error::Unreadable { .. }
-            | capacity::Error::OutOfService { .. } => self.release(extents, extent),
-        }
-        Err(Failed::from(error).before_it_counts())
     }
 
     /// Queues the release of an extent that the partition certainly does not use.

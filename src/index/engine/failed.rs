@@ -97,6 +97,7 @@ impl From<capacity::Error> for Failed {
             | capacity::Error::Corrupt { .. }
             | capacity::Error::Poisoned { .. }
             | capacity::Error::Ended { .. }
+            | capacity::Error::NoAnswer { .. }
             | capacity::Error::Unreadable { .. }
             | capacity::Error::OutOfService { .. } => Self::Other(error.to_string().into()),
         }

@@ -18,6 +18,7 @@ pub(super) fn read(error: &capacity::Error) -> Error {
         | capacity::Error::Full
         | capacity::Error::Poisoned { .. }
         | capacity::Error::Ended { .. }
+        | capacity::Error::NoAnswer { .. }
         | capacity::Error::Unreadable { .. } => Error::Unavailable(error.to_string()),
     }
 }
@@ -34,6 +35,7 @@ pub(super) fn write(error: &capacity::Error) -> Error {
         | capacity::Error::WrongOffset { .. }
         | capacity::Error::Poisoned { .. }
         | capacity::Error::Ended { .. }
+        | capacity::Error::NoAnswer { .. }
         | capacity::Error::Unreadable { .. } => Error::Unavailable(error.to_string()),
     }
 }

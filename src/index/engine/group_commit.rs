@@ -66,6 +66,13 @@ impl GroupCommit {
         }
     }
 
+    /// As [`Self::answer`], if nothing was appended: the answers are those of reads.
+    pub(super) fn answer_as_reads(self) {
+        for (to, reply) in self.answers {
+            drop(to.send(Ok(Outcome::Read(reply))));
+        }
+    }
+
     /// Answers every write with the failure, refused ones too: a refusal may depend on rows that
     /// did not become durable.
     pub(super) fn refuse(self, failed: &Failed) {

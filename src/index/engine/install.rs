@@ -29,6 +29,7 @@ impl Committer {
                 drop(answer.send(installed));
             }
             Command::Hold(answer) => self.hold(answer).await,
+            Command::LeaveLog(log) => self.leave_log(log).await,
             Command::Lose => self.stop_if_lost(&Failed::Fenced),
             Command::StopAfter(violation) => drop(self.stop_violated(violation)),
             #[cfg(test)]

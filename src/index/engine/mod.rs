@@ -10,9 +10,10 @@
 //!    `merge_rows.rs`), queues writes, and sends commands to the committer (`commands.rs`).
 //!    `write.rs`: the path of a write up to the queue.
 //! 3. `commit.rs`: the committer. It evaluates a batch of writes (`group_commit.rs`), appends it
-//!    durably to the log (`log/`), publishes it and answers. `ahead.rs`: long writes are evaluated
-//!    on a snapshot before their turn; `watches.rs` detects commits that change the rows they read.
-//!    `pace.rs`: how many rows one answer may read.
+//!    durably to the log (`log/`), publishes it and answers. `leases.rs`, `question.rs`: in a
+//!    cluster, an answer counts only if no other process has taken the partition over. `ahead.rs`:
+//!    long writes are evaluated on a snapshot before their turn; `watches.rs` detects commits that
+//!    change the rows they read. `pace.rs`: how many rows one answer may read.
 //! 4. `flush.rs` writes memtables (`table.rs`) to runs (`run/`, `write_run.rs`); `compact.rs`
 //!    merges runs. Both result in an edit (`edit.rs`), which `install.rs` makes durable with a
 //!    manifest record.
@@ -58,12 +59,14 @@ mod failure;
 mod flush;
 mod group_commit;
 mod install;
+mod leases;
 mod log;
 mod merge_rows;
 mod offline;
 mod open;
 mod pace;
 mod partition;
+mod question;
 mod recover;
 mod refusals;
 mod replay;
@@ -84,7 +87,7 @@ pub(crate) mod testing;
 mod tests;
 
 pub use config::Config;
-pub use context::{Dependencies, ExtentIds};
+pub use context::Dependencies;
 pub use cut::{CutPartition, KeptExtents};
 pub use extents::{ExtentRecord, Loaded};
 pub use offline::{Offline, open_offline};

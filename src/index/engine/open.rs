@@ -20,7 +20,7 @@ use crate::index::engine::refusals::Refusals;
 use crate::types::PartitionId;
 
 /// The most commands that wait for a committer: of a flush, a compaction, a change of the map and a
-/// stop.
+/// stop. That a log is to be left is not sent if there is no room.
 const COMMANDS: usize = 4;
 
 impl Partition {
@@ -65,6 +65,7 @@ impl Partition {
             waits: Arc::clone(&waits),
             commands: obeyed,
             failed: None,
+            left_log: None,
             rolls: Refusals::default(),
             doubtful: Vec::new(),
         };
@@ -80,6 +81,7 @@ impl Partition {
             waits,
             commands,
             committer: Mutex::new(Some(task)),
+            question: tokio::sync::Mutex::default(),
             flushing: tokio::sync::Mutex::new(()),
             compacting: tokio::sync::Mutex::new(()),
             compaction_yield: CompactionYield::default(),

@@ -23,6 +23,7 @@ use crate::index::engine::commands::{Command, Waiting};
 use crate::index::engine::core::{Core, Status};
 use crate::index::engine::extents::ids;
 use crate::index::engine::failed::Failed;
+use crate::index::engine::question::Question;
 use crate::index::engine::view::Snapshot;
 use crate::index::engine::watches::{Evaluated, Outcome, Settled};
 use crate::index::load::Class;
@@ -55,6 +56,8 @@ pub(crate) struct Partition {
     pub(crate) waits: Arc<Waits>,
     pub(super) commands: mpsc::Sender<Command>,
     pub(super) committer: Mutex<Option<JoinHandle<()>>>,
+    /// The last question for read leases. Held while one is under way.
+    pub(super) question: tokio::sync::Mutex<Option<Question>>,
     /// Held by the one flush, and the one compaction, that may run at a time.
     pub(crate) flushing: tokio::sync::Mutex<()>,
     pub(crate) compacting: tokio::sync::Mutex<()>,
@@ -91,6 +94,7 @@ impl Partition {
         }
         // Ownership is checked after the read: the answer was correct while this partition was the
         // owner (I6).
+        self.confirm().await?;
         self.core.may_read()?;
         reply
     }

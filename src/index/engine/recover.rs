@@ -91,7 +91,8 @@ async fn recover(context: &Arc<HostContext>, claimed: Claimed) -> Result<Recover
     let Replayed { manifest, sequence, time, highest, link } = replayed;
     let state = LogState { descriptor, revision, highest, link, last: sequence };
     let mut log = Log::recovered(Arc::clone(context), Arc::clone(&extents), state);
-    if is_spilled {
+    // Nobody gives a read lease of a log that is sealed.
+    if is_spilled || context.deps.leases.is_some() {
         let manifest = Manifest { epoch, flushed, time, runs: sources.entries(), ..manifest };
         if let Err(failed) = log.roll(manifest).await {
             if matches!(failed, Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_)) {
@@ -196,6 +197,7 @@ async fn shut(capacity: &dyn Capacity, extent: ExtentId, epoch: Epoch) -> Result
         | capacity::Error::Corrupt { .. }
         | capacity::Error::Full
         | capacity::Error::Ended { .. }
+        | capacity::Error::NoAnswer { .. }
         | capacity::Error::Unreadable { .. }
         | capacity::Error::OutOfService { .. } => failure::write(&error),
     };

@@ -82,6 +82,7 @@ impl World {
             cluster: ALONE,
             extent_ids: Arc::new(IdAllocator::new(coordinator, ALONE, EXTENT_IDS)),
             machine: Arc::new(Plain),
+            leases: None,
             metrics: Metrics::default(),
         }
     }

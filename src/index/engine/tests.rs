@@ -8,6 +8,7 @@ mod faults;
 mod hot;
 mod ids;
 mod invariants;
+mod leases;
 mod load;
 mod model;
 mod partition;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
+use crate::index::api::Error;
 use crate::index::api::WriteReply;
 use crate::index::engine::config::Config;
 use crate::index::rows::Family;
@@ -24,6 +25,9 @@ const ROW_OVERHEAD: usize = 80;
 pub(crate) enum Outcome {
     /// The write was carried out.
     Done(WriteReply),
+    /// The answer depends on durable rows alone, and nothing was appended for it. As for a read,
+    /// ownership must be checked afterwards.
+    Read(Result<WriteReply, Error>),
     /// Nothing was done. The caller must evaluate the write ahead, or again.
     Again,
 }

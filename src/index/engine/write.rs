@@ -48,6 +48,10 @@ impl Partition {
         let entry = Entry { write: Arc::clone(&write), evaluated: None, weight, waited };
         match self.take_turn(entry, clock).await? {
             Outcome::Done(reply) => Ok(reply),
+            Outcome::Read(reply) => {
+                self.confirm().await?;
+                reply
+            }
             Outcome::Again => self.write_ahead(write, waited, clock).await,
         }
     }

@@ -55,7 +55,8 @@ pub(super) async fn create_map(
         return Err(Error::Unavailable("the initial partitions do not make a map".into()));
     }
     let keys = descriptors.iter().map(|d| PartitionDescriptor::coordinator_key(d.id));
-    let when: Vec<_> = keys.clone().map(Compare::Absent).collect();
+    // Every first map has this partition. A condition for each would be too many for a transaction.
+    let when: Vec<_> = keys.clone().take(1).map(Compare::Absent).collect();
     let then: Vec<_> =
         keys.zip(&descriptors).map(|(key, descriptor)| Op::Put(key, descriptor.encode())).collect();
     match coordinator.txn(&when, &then).await.map_err(unavailable)? {

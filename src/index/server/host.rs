@@ -107,6 +107,11 @@ impl Host {
                 },
             )
             .await;
+        if let Some(leases) = &self.context.deps.leases {
+            let open = self.opened.all();
+            let logs: Vec<_> = open.iter().flat_map(|one| one.newest_logs()).collect();
+            leases.give_back(&logs).await;
+        }
         let clock = &self.context.deps.env.clock;
         let end = clock.monotonic() + LAST_CHORES_MAX;
         self.context.chores.retry();

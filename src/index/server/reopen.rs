@@ -2,7 +2,7 @@
 //!
 //! A partition that stopped writing is opened again in place. Its next epoch fences the log, and
 //! the log shows which writes happened. Until then reads are answered as before, and writes wait as
-//! during a move.
+//! during a move. In a cluster reads wait too: the fence ends the read leases of the epoch before.
 //!
 //! A partition stops when the coordinator does not say whether a change of its descriptor happened,
 //! or when its committer panicked. If the change was a split or merge and did happen, the
@@ -213,13 +213,24 @@ impl Reopener {
         if map.partitions().iter().any(|one| one.id == old.core.id) {
             return Err(Error::WrongPartition);
         }
+        let heirs: Vec<PartitionId> = map
+            .partitions()
+            .iter()
+            .filter(|one| one.keys.range().intersect(old.core.range()).is_some())
+            .map(|one| one.id)
+            .collect();
+        // A neighbour that was merged with it is tried at the same time. Who opens an heir second
+        // fences the one that serves.
+        let claim = self.claims.claim(&heirs).await;
+        let Some(_claim) = claim else { return Err(Error::WrongPartition) };
+        if !self.is_here(old) {
+            // The neighbour was faster.
+            return Ok(());
+        }
         let is_open = |id: PartitionId| self.all.iter().any(|host| host.get(id).is_some());
-        let heirs = map.partitions().iter().filter(|one| {
-            one.keys.range().intersect(old.core.range()).is_some() && !is_open(one.id)
-        });
         let mut new = Vec::new();
-        for heir in heirs {
-            match Partition::open(&self.context, heir.id).await {
+        for heir in heirs.into_iter().filter(|heir| !is_open(*heir)) {
+            match Partition::open(&self.context, heir).await {
                 Ok(opened) => new.push(opened),
                 Err(error) => {
                     for opened in new {
@@ -228,13 +239,6 @@ impl Reopener {
                     return Err(error);
                 }
             }
-        }
-        if !self.is_here(old) {
-            // A neighbour that was merged with it was opened first.
-            for opened in new {
-                opened.abandon().await;
-            }
-            return Ok(());
         }
         // All partitions that became the same one are replaced together. None of them may answer
         // once the new one takes writes (I6).

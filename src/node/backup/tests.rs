@@ -36,6 +36,7 @@ use crate::node::config::master_key_beside;
 use crate::node::disks::Given;
 use crate::node::error::NodeError;
 use crate::node::keys::master_key;
+use crate::node::storage::Owner;
 use crate::node::storage::Storage;
 use crate::node::storage::coordinator_copy;
 use crate::node::testing::config;
@@ -81,7 +82,8 @@ impl Running {
         let env = env();
         let config = config(data);
         let is_new = Storage::is_new(&config.data);
-        let storage = Storage::open(&config, &env, CapacityMetrics::default()).await?;
+        let storage =
+            Storage::open(&config, &env, CapacityMetrics::default(), Owner::Alone).await?;
         let (key, coordinator) =
             (master_key_beside(data).unwrap(), Arc::clone(&storage.coordinator));
         master_key::open(&key, coordinator.as_ref(), is_new, env.clock.now()).await?;

@@ -3,14 +3,15 @@
 use std::path::Path;
 use std::path::PathBuf;
 
-use crate::capacity;
 use crate::capacity::AppendRequest;
 use crate::capacity::Capacity;
+use crate::capacity::CapacityMetrics;
 use crate::capacity::Durability;
 use crate::capacity::ExtentKind;
 use crate::coordinator::embedded::FILE_NAME;
 use crate::node::disks::Given;
 use crate::node::error::NodeError;
+use crate::node::storage::Owner;
 use crate::node::storage::Storage;
 use crate::node::storage::open_disk;
 use crate::node::testing::config;
@@ -33,7 +34,7 @@ async fn checked(data: &Path) -> Result<Report, NodeError> {
 async fn make_store(data: &Path) {
     let env = env();
     let storage =
-        Storage::open(&config(data), &env, capacity::CapacityMetrics::default()).await.unwrap();
+        Storage::open(&config(data), &env, CapacityMetrics::default(), Owner::Alone).await.unwrap();
     let (extent, epoch) = (ExtentId::new(1), Epoch::new(1));
     storage.capacity.create(extent, ExtentKind::Data, epoch).await.unwrap();
     let payloads = vec![vec![vec![0x5a; 300_000].into()]];

@@ -77,7 +77,7 @@ pub async fn check_remembered(given: Given<'_>, env: &Env) -> Result<(), NodeErr
         return Ok(());
     }
     let Ok(coordinator) = coordinator_copy(data, env).await else { return Ok(()) };
-    match list::check(&coordinator, given, &numbers).await {
+    match list::check(&coordinator, given, &numbers, false).await {
         Err(NodeError::CoordinatorFailed(_)) | Ok(_) => Ok(()),
         Err(error) => Err(error),
     }

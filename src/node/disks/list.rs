@@ -23,6 +23,10 @@ mod tests;
 /// The coordinator's key. Its value is [`Stored`] as JSON; in version 1 it was an array of the
 /// directories, in order.
 pub(in crate::node) const KEY: &[u8] = b"node/disks";
+/// The key that a store of a node of a cluster has, beside the list (`storage/owner.rs`).
+pub(in crate::node) const CLUSTER_KEY: &[u8] = b"node/cluster";
+/// What both keys begin with.
+const PREFIX: &[u8] = b"node/";
 /// The newest version of the value.
 const VERSION: u32 = 2;
 
@@ -82,17 +86,27 @@ pub(crate) type Numbers = [Option<usize>];
 
 /// Refuses directories that are not those of the store's disks: a missing one unless it is in
 /// `without`, an empty one in the place of a disk, a removed one, and a new one that is not in
-/// `add`.
+/// `add`. Refuses also the store of a node of a cluster, unless it `is_of_cluster`.
 ///
 /// # Errors
 /// [`NodeError::DiskMissing`], [`NodeError::DiskEmpty`], [`NodeError::DiskUnknown`],
-/// [`NodeError::DiskRemoved`], [`NodeError::DiskNotKnown`]; [`NodeError::CoordinatorFailed`].
+/// [`NodeError::DiskRemoved`], [`NodeError::DiskNotKnown`], [`NodeError::OfCluster`];
+/// [`NodeError::CoordinatorFailed`].
 pub(crate) async fn check(
     coordinator: &dyn Coordinator,
     given: Given<'_>,
     numbers: &Numbers,
+    is_of_cluster: bool,
 ) -> Result<Absent, NodeError> {
-    let known = read(coordinator).await?;
+    let found = coordinator.range(PREFIX).await?.entries;
+    let value = |wanted: &[u8]| {
+        found.iter().find(|(key, _)| key.as_ref() == wanted).map(|(_, found)| &found.value)
+    };
+    if !is_of_cluster && value(CLUSTER_KEY).is_some() {
+        let path = given.data.first().cloned().unwrap_or_default();
+        return Err(NodeError::OfCluster { path });
+    }
+    let known = value(KEY).map_or(Ok(Vec::new()), |value| parse_known(value))?;
     let is_known = |path: &PathBuf| known.iter().any(|disk| is_at(disk, path) && is_used(disk));
     if let Some(path) = given.without.iter().find(|path| !known.is_empty() && !is_known(path)) {
         let known: Vec<&str> =
@@ -224,7 +238,11 @@ async fn write(coordinator: &dyn Coordinator, disks: Vec<DiskRecord>) -> Result<
 /// As the coordinator's.
 pub async fn read(coordinator: &dyn Coordinator) -> Result<Vec<DiskRecord>, coordinator::Error> {
     let Some(found) = coordinator.get(KEY).await? else { return Ok(Vec::new()) };
-    parse(&found.value)
+    parse_known(&found.value)
+}
+
+fn parse_known(value: &[u8]) -> Result<Vec<DiskRecord>, coordinator::Error> {
+    parse(value)
         .map_err(|error| coordinator::Error::Corrupt { reason: format!("node/disks: {error}") })
 }
 

@@ -22,6 +22,7 @@ use crate::auth::KeyRing;
 use crate::auth::KeyRingError;
 use crate::auth::MasterKeyId;
 use crate::coordinator;
+use crate::coordinator::Compare;
 use crate::coordinator::Coordinator;
 use crate::coordinator::Op;
 use crate::env;
@@ -147,7 +148,12 @@ pub async fn open(
     narrow(path);
     let plain = known.map_or(!is_new, |known| known.plain);
     if known.is_none() {
-        remember(coordinator, ring.id(), plain).await?;
+        // Two commands may make a cluster at the same time.
+        let none_yet = [Compare::Absent(Bytes::from_static(KEY))];
+        remember(coordinator, ring.id(), plain, &none_yet).await?;
+        if let Some(known) = remembered(coordinator).await? {
+            held_against(ring.clone(), path, known)?;
+        }
     }
     Ok(Opened { ring, plain })
 }
@@ -174,7 +180,7 @@ pub async fn remember_sealed(
     coordinator: &dyn Coordinator,
     ring: Uuid,
 ) -> Result<(), coordinator::Error> {
-    remember(coordinator, ring, false).await
+    remember(coordinator, ring, false, &[]).await
 }
 
 /// Adds a new active key to the ring in the file, and returns the ring.
@@ -252,10 +258,11 @@ async fn remember(
     coordinator: &dyn Coordinator,
     ring: Uuid,
     plain: bool,
+    when: &[Compare],
 ) -> Result<(), coordinator::Error> {
     let known = Remembered { version: VERSION, ring, plain };
     let value = serde_json::to_vec(&known).expect("a number, a string and a bool are JSON");
-    coordinator.txn(&[], &[Op::Put(Bytes::from_static(KEY), value.into())]).await?;
+    coordinator.txn(when, &[Op::Put(Bytes::from_static(KEY), value.into())]).await?;
     Ok(())
 }
 

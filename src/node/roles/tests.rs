@@ -35,6 +35,7 @@ use crate::node::config::master_key_beside;
 use crate::node::disks::Given;
 use crate::node::keys::master_key;
 use crate::node::storage::CoordinatorPlace;
+use crate::node::storage::Owner;
 use crate::node::storage::Start;
 use crate::node::storage::open_disk;
 use crate::node::testing;
@@ -101,6 +102,7 @@ impl Node {
                 ..CapacityConfig::default()
             },
             metrics: CapacityMetrics::default(),
+            owner: Owner::Alone,
         };
         let storage = start.open(&place).await.unwrap();
         let (coordinator, now) = (storage.coordinator.as_ref(), env.clock.now());
@@ -120,7 +122,7 @@ impl Node {
             audit_log: &audit_log,
         };
         let registry = &mut Registry::default();
-        let roles = Roles::start(&config, &env, &storage, front, registry).await.unwrap();
+        let roles = Roles::start(&config, Base::of(&storage, &env), front, registry).await.unwrap();
         let (listener, admin) = PipeListen::new();
         let state = AdminState::new(Token::new(TOKEN));
         state.control.set(roles.control.clone()).unwrap();

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use crate::capacity::CapacityConfig;
 use crate::capacity::CapacityMetrics;
 use crate::capacity::CatalogPlace;
+use crate::capacity::OpenExtents;
 use crate::coordinator::Coordinator;
 use crate::coordinator::EmbeddedCoordinator;
 use crate::coordinator::embedded::FILE_NAME;
@@ -23,6 +24,7 @@ use super::disk::narrow;
 use super::disk::open_disks;
 use super::durable::Storage;
 use super::overlay_disk::OverlayDisk;
+use super::owner::Owner;
 use super::start::CoordinatorPlace;
 use super::start::Start;
 
@@ -35,6 +37,7 @@ impl Storage {
         config: &Config,
         env: &Env,
         metrics: CapacityMetrics,
+        owner: Owner,
     ) -> Result<Self, NodeError> {
         let given =
             Given { data: &config.data, add: &config.add_disk, without: &config.without_disk };
@@ -43,8 +46,8 @@ impl Storage {
             narrow(path);
         }
         let disks = open_disks(given.data, env)?;
-        let (env, config) = (env.clone(), capacity_config(config));
-        open_for(Use::Serve, Start { given, disks, env, config, metrics }).await
+        let (env, config) = (env.clone(), capacity_config(config, owner));
+        open_for(Use::Serve, Start { given, disks, env, config, metrics, owner }).await
     }
 
     /// Whether there is no store yet in these directories.
@@ -77,8 +80,8 @@ impl Storage {
                 *disk = OverlayDisk::over(Arc::clone(disk));
             }
         }
-        let (env, metrics) = (env.clone(), CapacityMetrics::default());
-        open_for(Use::Check, Start { given, disks, env, config, metrics }).await
+        let (env, metrics, owner) = (env.clone(), CapacityMetrics::default(), Owner::Alone);
+        open_for(Use::Check, Start { given, disks, env, config, metrics, owner }).await
     }
 
     /// As [`Self::open_for_check`], to copy the store of a stopped node. The catalogs have the
@@ -120,8 +123,8 @@ impl Storage {
         };
         let given = Given { data, add: &[], without: &[] };
         let disks = open_disks(data, env)?;
-        let (env, metrics) = (env.clone(), CapacityMetrics::default());
-        open_for(Use::Check, Start { given, disks, env, config, metrics }).await
+        let (env, metrics, owner) = (env.clone(), CapacityMetrics::default(), Owner::Alone);
+        open_for(Use::Check, Start { given, disks, env, config, metrics, owner }).await
     }
 }
 
@@ -186,8 +189,12 @@ async fn open_coordinator(
     .map_err(|error| NodeError::Coordinator { path: file.to_owned(), error })
 }
 
-fn capacity_config(config: &Config) -> CapacityConfig {
+fn capacity_config(config: &Config, owner: Owner) -> CapacityConfig {
     CapacityConfig {
+        open_extents: match owner {
+            Owner::Alone => OpenExtents::Seal,
+            Owner::Cluster(_) => OpenExtents::Close,
+        },
         journal_bytes: config.journal_bytes,
         reserve_bytes: config.reserve_bytes,
         scrub_bytes_per_second: config.scrub_bytes_per_second,

@@ -22,6 +22,8 @@ use crate::node::error::NodeError;
 
 use super::durable::Storage;
 use super::durable::open_failed;
+use super::owner;
+use super::owner::Owner;
 
 #[cfg(test)]
 mod tests;
@@ -55,6 +57,8 @@ pub struct Start<'a> {
     pub config: CapacityConfig,
     /// The metrics of the disks.
     pub metrics: CapacityMetrics,
+    /// Whose store it is.
+    pub owner: Owner,
 }
 
 impl Start<'_> {
@@ -64,11 +68,16 @@ impl Start<'_> {
     /// # Errors
     /// [`NodeError`]; nothing was lost. As [`list::check`], before anything is changed;
     /// [`NodeError::CoordinatorMissing`] for disks with extents and no coordinator;
-    /// [`NodeError::FirstDisk`] when the first one cannot be read.
+    /// [`NodeError::FirstDisk`] when the first one cannot be read; [`NodeError::OfCluster`],
+    /// [`NodeError::OfSingleNode`], [`NodeError::OfOtherCluster`] for a store of somebody else.
     pub async fn open(self, place: &dyn CoordinatorPlace) -> Result<Storage, NodeError> {
-        let Self { given, disks, env, mut config, metrics } = self;
+        let Self { given, disks, env, mut config, metrics, owner } = self;
         let failed = |error| open_failed(given.data, error);
         let found = if place.is_made() { Some(place.open().await?) } else { None };
+        let is_of_cluster = owner != Owner::Alone;
+        if let Some(own) = found.as_deref().filter(|_| is_of_cluster) {
+            owner::check(owner, own, place.path()).await?;
+        }
         let mut numbers = Vec::new();
         let mut unreadable = Vec::new();
         for (at, disk) in disks.iter().enumerate() {
@@ -82,7 +91,7 @@ impl Start<'_> {
         }
         with_listed(found.as_deref(), given, &mut numbers, unreadable).await?;
         if let Some(coordinator) = &found {
-            let absent = list::check(coordinator.as_ref(), given, &numbers).await?;
+            let absent = list::check(coordinator.as_ref(), given, &numbers, is_of_cluster).await?;
             (config.absent, config.without) = (absent.numbers, absent.without);
             config.numbers.clone_from(&numbers);
         }
@@ -103,6 +112,7 @@ impl Start<'_> {
             Some(found) => found,
             None => place.open().await?,
         };
+        owner::mark(owner, coordinator.as_ref()).await?;
         list::remember(coordinator.as_ref(), given, &numbers).await?;
         report_missing(&capacity, given, &numbers);
         Ok(Storage { capacity, coordinator })

@@ -69,6 +69,7 @@ impl Machine {
             cluster: ClusterNumber::ALONE,
             extent_ids: Arc::clone(&ids) as _,
             machine: Arc::new(Objects),
+            leases: None,
             metrics: metrics.clone(),
         };
         let border = |name| {
@@ -132,7 +133,7 @@ impl Process {
 
     /// Stores payloads of these lengths in a new extent that stays open.
     async fn store_open(&self, lens: &[usize]) -> Vec<Location> {
-        let extent = self.ids.next_extent().await.unwrap();
+        let extent = self.ids.next_extent(ExtentKind::Data).await.unwrap();
         let epoch = Epoch::new(1);
         self.capacity.create(extent, ExtentKind::Data, epoch).await.unwrap();
         let mut locations = Vec::new();
@@ -203,7 +204,7 @@ async fn audit_finds_again_what_was_freed_before_a_kill_and_what_was_never_commi
     assert!(!freed.contains_key(&whole[0].extent), "an extent with nothing left goes");
 
     // Killed, and the catalog that remembered the frees is lost. A run that no record has appears.
-    let left_over = process.ids.next_extent().await.unwrap();
+    let left_over = process.ids.next_extent(ExtentKind::Data).await.unwrap();
     process.capacity.create(left_over, ExtentKind::Run, Epoch::new(1)).await.unwrap();
     machine.kill();
     let process = machine.start().await;

@@ -11,7 +11,8 @@ import urllib.request
 from . import install
 from .account import Account
 from .killed import load, objects
-from .server import Program, Server, free_port
+from .ports import free_port
+from .server import Program, Server
 
 AZURITE = "azurite@3.35.0"
 SEAWEEDFS = pathlib.Path(__file__).resolve().parents[1] / "requirements-seaweedfs.txt"
@@ -93,13 +94,9 @@ class SeaweedFS(Program):
         rights = ["Admin", "Read", "Write", "List", "Tagging"]
         identity = {"name": "power", "credentials": [named], "actions": rights}
         self.config.write_text(json.dumps({"identities": [identity]}))
-        self.ports = {}
-        for name in ("s3.port", "s3.port.grpc", "s3.port.iceberg", "s3.port.lance", "master.port",
-                     "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port",
-                     "filer.port.grpc"):
-            while (port := free_port()) in self.ports.values():
-                pass
-            self.ports[name] = port
+        names = ("s3.port", "s3.port.grpc", "s3.port.iceberg", "s3.port.lance", "master.port", "master.port.grpc",
+                 "volume.port", "volume.port.grpc", "filer.port", "filer.port.grpc")
+        self.ports = {name: free_port() for name in names}
 
     def command(self):
         """Every port is named: the implied ones may be taken."""

@@ -6,7 +6,7 @@ import pathlib
 import shutil
 
 from .browser import Browser
-from .server import free_port
+from .ports import free_port
 
 FOLDER = pathlib.Path(__file__).resolve().parents[3] / "docs" / "images"
 COLUMNS = 108

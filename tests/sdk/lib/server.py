@@ -4,32 +4,15 @@
 import http.client
 import json
 import pathlib
-import random
 import signal
-import socket
 import subprocess
 import time
 
 from .account import Account
+from .ports import free_port
 
-PORTS = range(21000, 22000)
 READY_SECONDS = 120
 DRAIN_SECONDS = 60
-
-
-def free_port(besides=None):
-    """A port of our range that nothing listens on now, and that is not `besides`."""
-    for port in random.sample(PORTS, len(PORTS)):
-        if port == besides:
-            continue
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise RuntimeError(f"no free port in {PORTS}")
 
 
 class Program:
@@ -109,9 +92,7 @@ class Server(Program):
         super().__init__(log)
         self.binary, self.data = str(binary), [str(d) for d in data]
         self.extra = list(extra)
-        blob_port = free_port()
-        self.blob_address = f"127.0.0.1:{blob_port}"
-        self.admin_address = f"127.0.0.1:{free_port(besides=blob_port)}"
+        self.blob_address, self.admin_address = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
 
     @property
     def account(self):

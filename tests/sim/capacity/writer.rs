@@ -48,6 +48,7 @@ impl Writer<'_> {
             | Error::Fenced { .. }
             | Error::WrongOffset { .. }
             | Error::Ended { .. }
+            | Error::NoAnswer { .. }
             | Error::Corrupt { .. } => false,
         }
     }

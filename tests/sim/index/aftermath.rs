@@ -39,14 +39,19 @@ impl Session<'_> {
             | Trouble::PowerCut
             | Trouble::ReadErrors
             | Trouble::Stalls
-            | Trouble::Coordinator => {
+            | Trouble::Coordinator
+            | Trouble::Nodes => {
+                if let Some(nodes) = stack.nodes() {
+                    nodes.mend().await;
+                }
                 self.sims.iter().for_each(|sim| sim.set_faults(Faults::default()));
                 self.store.set_faults(coordinator::Faults::default());
             }
         }
         self.counts.add("troubles lifted", u64::from(self.plan.trouble != Trouble::None));
         self.writes_resume(&client).await?;
-        if self.draw.percent(50) {
+        // Audits of a cluster are not certain yet, and free nothing.
+        if stack.nodes().is_none() && self.draw.percent(50) {
             self.garbage_is_gone(stack, |one| one.state == ExtentState::Sealed).await?;
             self.counts.add("garbage gone afterwards", 1);
         }
@@ -58,11 +63,11 @@ impl Session<'_> {
     /// a power failure. Returns the number of quarantined partitions.
     fn check_service(&self, stack: &Stack) -> Result<usize, Violation> {
         let trouble = self.plan.trouble;
-        let poisoned = stack.capacity.disks().iter().any(|disk| disk.poisoned);
+        let poisoned = stack.is_poisoned();
         if poisoned && trouble != Trouble::OneDisk && !trouble.has_struck(&self.sims) {
             return Err(format!("a disk takes no writes with {:?}", self.plan));
         }
-        let lacks_a_disk = poisoned || !stack.capacity.is_whole();
+        let lacks_a_disk = poisoned || !stack.is_whole();
         let mut quarantined = 0;
         for one in stack.host.status().into_iter().filter(|one| one.quarantined) {
             let why = one.stopped.unwrap_or_default();

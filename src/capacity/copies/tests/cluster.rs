@@ -1,9 +1,13 @@
-//! Simulated nodes, each with a disk of its own, and links that are cut.
+//! Simulated nodes, each with a disk of its own and a connection that is cut. Calls travel as
+//! messages over a simulated network.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::net::Ipv4Addr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -24,33 +28,64 @@ use crate::capacity::OwnedLog;
 use crate::capacity::RawFrame;
 use crate::capacity::copies::EndRecord;
 use crate::capacity::copies::Recorded;
+use crate::capacity::groups::KnownGroups;
+use crate::capacity::groups::MemberReport;
+use crate::capacity::remote::MemberService;
+use crate::capacity::remote::RemoteMember;
+use crate::capacity::remote::SERVICE;
 use crate::env::Disk;
 use crate::env::Env;
 use crate::env::Tasks;
 use crate::env::clock::SimClock;
 use crate::env::disk_sim::SimDisk;
+use crate::env::net_sim::SimNet;
 use crate::env::rand::SeededRand;
+use crate::rpc::CallerConfig;
+use crate::rpc::ClusterIdentity;
+use crate::rpc::NodeIdentity;
+use crate::rpc::RemoteNode;
+use crate::rpc::Security;
+use crate::rpc::Server;
+use crate::rpc::ServerConfig;
+use crate::rpc::Service;
+use crate::types::ClusterNumber;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::ExtentOffset;
+use crate::types::GroupId;
+use crate::types::Incarnation;
 use crate::types::Location;
+use crate::types::NodeId;
+use crate::types::NodeRoles;
 
 const DISK_BYTES: u64 = 64 << 20;
 
 /// Opens a node of a cluster on a disk.
-pub(super) async fn open(disk: Arc<dyn Disk>, seed: u64) -> Arc<CapacityNode> {
-    let env = Env {
-        clock: Arc::new(SimClock::new()),
-        rand: Arc::new(SeededRand::new(seed)),
-        tasks: Tasks::new(),
-    };
+pub(in crate::capacity) async fn open(disk: Arc<dyn Disk>, seed: u64) -> Arc<CapacityNode> {
     let config = CapacityConfig { open_extents: OpenExtents::Close, ..CapacityConfig::small() };
-    CapacityNode::open(vec![disk], env, config, CapacityMetrics::default()).await.unwrap()
+    CapacityNode::open(vec![disk], env(seed), config, CapacityMetrics::default()).await.unwrap()
+}
+
+/// Where the caller and the node are in the network between them.
+const CALLER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+const PORT: u16 = 7000;
+
+const CLUSTER: ClusterIdentity =
+    ClusterIdentity { number: ClusterNumber::new(3), id: 1, generation: 1 };
+
+const fn identity(node: u64) -> NodeIdentity {
+    NodeIdentity { node: NodeId::new(node), incarnation: Incarnation::new(1) }
+}
+
+fn env(seed: u64) -> Env {
+    let (clock, rand) = (Arc::new(SimClock::new()), Arc::new(SeededRand::new(seed)));
+    Env { clock, rand, tasks: Tasks::new() }
 }
 
 /// How calls to a node go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Calls {
+pub(in crate::capacity) enum Calls {
     /// They are carried out and answered.
     Answered,
     /// They do not arrive.
@@ -60,37 +95,105 @@ pub(super) enum Calls {
     CutAfter(u64),
 }
 
-/// A node and the link to it.
+/// A node and the connection to it.
 #[derive(Debug)]
-pub(super) struct Node {
-    pub(super) sim: SimDisk,
+pub(in crate::capacity) struct Node {
+    pub(in crate::capacity) sim: SimDisk,
     seed: u64,
-    member: Mutex<Option<LocalMember>>,
+    net: SimNet,
+    peer: Arc<RemoteNode>,
+    remote: RemoteMember,
+    process: Mutex<Option<Process>>,
+    /// What the node heeds from its next start on.
+    groups: Mutex<Option<Arc<KnownGroups>>>,
     calls: Mutex<Calls>,
     /// Where another settler seals a copy before the next question about it.
     seal_before_copy: Mutex<Option<(Epoch, ExtentOffset)>>,
 }
 
+/// One life of a node.
+#[derive(Debug)]
+struct Process {
+    member: LocalMember,
+    tasks: Tasks,
+}
+
+impl Process {
+    async fn start(
+        disk: Arc<dyn Disk>,
+        seed: u64,
+        net: &SimNet,
+        groups: Option<Arc<KnownGroups>>,
+    ) -> Self {
+        let member = LocalMember::new(open(disk, seed).await);
+        let member = match groups {
+            Some(groups) => member.heeding(groups),
+            None => member,
+        };
+        let service: Arc<dyn Service> = Arc::new(MemberService::new(Arc::new(member.clone())));
+        let mut config = ServerConfig::new(identity(2), CLUSTER, [(SERVICE, service)].into());
+        config.security = Security::TrustedNetwork;
+        let env = env(seed);
+        let listener = net.host(SERVER).listen(PORT).unwrap();
+        let serving = Server::new(&env, config).run(Box::new(listener));
+        drop(env.tasks.spawn("server", serving));
+        Self { member, tasks: env.tasks }
+    }
+}
+
 impl Node {
-    pub(super) async fn start(seed: u64) -> Arc<Self> {
+    pub(in crate::capacity) async fn start(seed: u64) -> Arc<Self> {
         let sim = SimDisk::new(seed, DISK_BYTES);
-        let member = LocalMember::new(open(sim.disk(), seed).await);
-        let (member, calls) = (Mutex::new(Some(member)), Mutex::new(Calls::Answered));
+        let net = SimNet::new(seed);
+        let process = Process::start(sim.disk(), seed, &net, None).await;
+        let dial = Arc::new(net.host(CALLER));
+        let security = Security::TrustedNetwork;
+        let (env, node, roles) = (env(seed), identity(1), NodeRoles::ALL);
+        let us = CallerConfig { env, dial, security, cluster: CLUSTER, node, roles };
+        let peer = Arc::new(RemoteNode::new(&us, NodeId::new(2), &SERVER.to_string(), PORT));
+        let remote = RemoteMember::new(Arc::clone(&peer));
+        let (process, calls) = (Mutex::new(Some(process)), Mutex::new(Calls::Answered));
         let seal_before_copy = Mutex::default();
-        Arc::new(Self { sim, seed, member, calls, seal_before_copy })
+        let groups = Mutex::default();
+        Arc::new(Self { sim, seed, net, peer, remote, process, groups, calls, seal_before_copy })
     }
 
-    /// The node without its link.
-    pub(super) fn member(&self) -> LocalMember {
-        self.member.lock().unwrap().clone().unwrap()
+    /// Starts again, and heeds what it knows of groups from now on.
+    pub(in crate::capacity) async fn heed(&self, groups: Arc<KnownGroups>) {
+        *self.groups.lock().unwrap() = Some(groups);
+        self.crash(false).await;
     }
 
-    pub(super) fn set_calls(&self, calls: Calls) {
+    /// The node without its connection.
+    pub(in crate::capacity) fn member(&self) -> LocalMember {
+        self.process.lock().unwrap().as_ref().unwrap().member.clone()
+    }
+
+    /// Breaks the connection, with calls and answers that are on their way.
+    pub(in crate::capacity) fn cut(&self) {
+        self.net.cut(CALLER, SERVER);
+    }
+
+    /// Bytes that went over the connection, in both directions.
+    pub(in crate::capacity) fn sent(&self) -> u64 {
+        self.net.bytes()
+    }
+
+    /// Holds up what the node sends.
+    pub(in crate::capacity) fn block(&self) {
+        self.net.block(SERVER, CALLER);
+    }
+
+    pub(in crate::capacity) fn unblock(&self) {
+        self.net.unblock(SERVER, CALLER);
+    }
+
+    pub(in crate::capacity) fn set_calls(&self, calls: Calls) {
         *self.calls.lock().unwrap() = calls;
     }
 
     /// Runs a checkpoint of the node's disk.
-    pub(super) async fn checkpoint(&self) -> Result<(), Error> {
+    pub(in crate::capacity) async fn checkpoint(&self) -> Result<(), Error> {
         let member = self.member();
         for store in member.node.stores() {
             store.checkpoint().await?;
@@ -99,50 +202,51 @@ impl Node {
     }
 
     /// Seals a copy at this end between the next fence and the question where it ends.
-    pub(super) fn seal_before_copy(&self, epoch: Epoch, end: ExtentOffset) {
+    pub(in crate::capacity) fn seal_before_copy(&self, epoch: Epoch, end: ExtentOffset) {
         *self.seal_before_copy.lock().unwrap() = Some((epoch, end));
     }
 
     /// The process ends at once and starts again; with `power` the machine loses power.
-    pub(super) async fn crash(&self, power: bool) {
-        drop(self.member.lock().unwrap().take());
+    pub(in crate::capacity) async fn crash(&self, power: bool) {
+        if let Some(process) = self.process.lock().unwrap().take() {
+            process.tasks.stopping().cancel();
+        }
+        self.net.kill(SERVER);
         let disk = match power {
             true => self.sim.restart_after_power_cut(),
             false => self.sim.restart_after_kill(),
         };
-        let node = open(disk, self.seed).await;
-        *self.member.lock().unwrap() = Some(LocalMember::new(node));
+        let groups = self.groups.lock().unwrap().clone();
+        let process = Process::start(disk, self.seed, &self.net, groups).await;
+        *self.process.lock().unwrap() = Some(process);
+        self.peer.disconnect();
     }
 
-    /// The member, if a call arrives, and whether its answer does.
-    fn call(&self, extent: ExtentId) -> Result<(LocalMember, bool), Error> {
+    /// Whether the answer of a call arrives, if the call does.
+    fn call(&self, extent: ExtentId) -> Result<bool, Error> {
         let cut = Error::Unreadable { extent, reason: "the link is cut".to_owned() };
         let mut calls = self.calls.lock().unwrap();
-        let answered = match *calls {
-            Calls::Answered => true,
-            Calls::Lost => return Err(cut),
+        match *calls {
+            Calls::Answered => Ok(true),
+            Calls::Lost => Err(cut),
             Calls::CutAfter(0) => {
                 *calls = Calls::Lost;
-                false
+                Ok(false)
             }
             Calls::CutAfter(left) => {
                 *calls = Calls::CutAfter(left - 1);
-                true
+                Ok(true)
             }
-        };
-        Ok((self.member.lock().unwrap().clone().ok_or(cut)?, answered))
+        }
     }
 
-    async fn carry_out<T, F>(
+    async fn carry_out<T>(
         &self,
         extent: ExtentId,
-        call: impl FnOnce(LocalMember) -> F,
-    ) -> Result<T, Error>
-    where
-        F: Future<Output = Result<T, Error>>,
-    {
-        let (member, answered) = self.call(extent)?;
-        let answer = call(member).await;
+        call: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let answered = self.call(extent)?;
+        let answer = call.await;
         match answered {
             true => answer,
             false => Err(Error::Unreadable { extent, reason: "the answer was lost".to_owned() }),
@@ -153,15 +257,15 @@ impl Node {
 #[async_trait]
 impl Member for Node {
     async fn append(&self, append: FramedAppend) -> Result<ExtentOffset, Error> {
-        self.carry_out(append.copy.extent, |to| async move { to.append(append).await }).await
+        self.carry_out(append.copy.extent, self.remote.append(append)).await
     }
 
     async fn flush(&self, extent: ExtentId, epoch: Epoch, end: ExtentOffset) -> Result<(), Error> {
-        self.carry_out(extent, |to| async move { to.flush(extent, epoch, end).await }).await
+        self.carry_out(extent, self.remote.flush(extent, epoch, end)).await
     }
 
     async fn read(&self, location: &Location, range: Range<u64>) -> Result<Vec<FramePart>, Error> {
-        self.carry_out(location.extent, |to| async move { to.read(location, range).await }).await
+        self.carry_out(location.extent, self.remote.read(location, range)).await
     }
 
     async fn frames(
@@ -170,11 +274,11 @@ impl Member for Node {
         from: ExtentOffset,
         bytes_max: u64,
     ) -> Result<Vec<RawFrame>, Error> {
-        self.carry_out(extent, |to| async move { to.frames(extent, from, bytes_max).await }).await
+        self.carry_out(extent, self.remote.frames(extent, from, bytes_max)).await
     }
 
     async fn fence(&self, copy: CopyId, epoch: Epoch) -> Result<ExtentOffset, Error> {
-        self.carry_out(copy.extent, |to| async move { to.fence(copy, epoch).await }).await
+        self.carry_out(copy.extent, self.remote.fence(copy, epoch)).await
     }
 
     async fn extend(
@@ -183,7 +287,7 @@ impl Member for Node {
         epoch: Epoch,
         added: Extension,
     ) -> Result<ExtentOffset, Error> {
-        self.carry_out(copy.extent, |to| async move { to.extend(copy, epoch, added).await }).await
+        self.carry_out(copy.extent, self.remote.extend(copy, epoch, added)).await
     }
 
     async fn seal_at(
@@ -192,7 +296,7 @@ impl Member for Node {
         epoch: Epoch,
         len: ExtentOffset,
     ) -> Result<(), Error> {
-        self.carry_out(extent, |to| async move { to.seal_at(extent, epoch, len).await }).await
+        self.carry_out(extent, self.remote.seal_at(extent, epoch, len)).await
     }
 
     async fn copy(&self, extent: ExtentId) -> Result<Option<CopyInfo>, Error> {
@@ -200,19 +304,34 @@ impl Member for Node {
         if let Some((epoch, end)) = seal {
             self.member().seal_at(extent, epoch, end).await?;
         }
-        self.carry_out(extent, |to| async move { to.copy(extent).await }).await
+        self.carry_out(extent, self.remote.copy(extent)).await
     }
 
-    async fn fenced(&self, logs: &[OwnedLog]) -> Vec<ExtentId> {
-        self.member().fenced(logs).await
+    async fn report(&self, group: GroupId) -> Result<MemberReport, Error> {
+        self.carry_out(group.first(), self.remote.report(group)).await
+    }
+
+    async fn fenced(&self, logs: &[OwnedLog]) -> Result<Vec<ExtentId>, Error> {
+        let Some(first) = logs.first() else { return Ok(Vec::new()) };
+        self.carry_out(first.log, self.remote.fenced(logs)).await
+    }
+
+    async fn lease_left(&self, log: ExtentId) -> Result<Duration, Error> {
+        self.carry_out(log, self.remote.lease_left(log)).await
+    }
+
+    async fn give_back(&self, logs: &[OwnedLog]) -> Result<(), Error> {
+        let Some(first) = logs.first() else { return Ok(()) };
+        self.carry_out(first.log, self.remote.give_back(logs)).await
     }
 
     async fn dead(&self, extent: ExtentId) -> Result<Vec<Range<u64>>, Error> {
-        self.member().dead(extent).await
+        self.carry_out(extent, self.remote.dead(extent)).await
     }
 
     async fn free(&self, locations: &[Location]) -> Result<(), Error> {
-        self.member().free(locations).await
+        let Some(first) = locations.first() else { return Ok(()) };
+        self.carry_out(first.extent, self.remote.free(locations)).await
     }
 
     async fn retain(
@@ -221,26 +340,26 @@ impl Member for Node {
         live: &[Range<u64>],
         audited: Audited,
     ) -> Result<(), Error> {
-        self.member().retain(extent, live, audited).await
+        self.carry_out(extent, self.remote.retain(extent, live, audited)).await
     }
 
     async fn remove(&self, extent: ExtentId) -> Result<(), Error> {
-        self.member().remove(extent).await
+        self.carry_out(extent, self.remote.remove(extent)).await
     }
 }
 
 /// Recorded ends, in memory.
 #[derive(Debug, Default)]
-pub(super) struct Ends {
-    pub(super) ends: Mutex<BTreeMap<ExtentId, ExtentOffset>>,
-    pub(super) members_changed: bool,
+pub(in crate::capacity) struct Ends {
+    pub(in crate::capacity) ends: Mutex<BTreeMap<ExtentId, ExtentOffset>>,
+    pub(in crate::capacity) members_changed: bool,
 }
 
 #[async_trait]
 impl EndRecord for Ends {
     async fn recorded(&self, extent: ExtentId) -> Result<Recorded, String> {
         let end = self.ends.lock().unwrap().get(&extent).copied();
-        Ok(Recorded { end, members_changed: self.members_changed })
+        Ok(Recorded { end, members: 3, members_changed: self.members_changed })
     }
 
     async fn record(&self, extent: ExtentId, end: ExtentOffset) -> Result<ExtentOffset, String> {

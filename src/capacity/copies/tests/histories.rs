@@ -79,6 +79,7 @@ impl History {
                 2 if power => node.crash(true).await,
                 2 | 3 => node.crash(false).await,
                 4..7 => node.set_calls(Calls::Answered),
+                7 => node.cut(),
                 _ => {}
             }
         }

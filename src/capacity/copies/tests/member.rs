@@ -418,9 +418,9 @@ fn logs_that_their_owner_may_not_serve_from_are_named() {
             (1..=5).map(|id| OwnedLog { log: ExtentId::new(id), epoch }).collect::<Vec<_>>()
         };
         let named = |ids: &[u64]| ids.iter().map(|&id| ExtentId::new(id)).collect::<Vec<_>>();
-        assert_eq!(node.fenced(&ask(ONE)).await, named(&[2, 3, 5]));
-        assert_eq!(node.fenced(&ask(TWO)).await, named(&[1, 3, 4, 5]));
+        assert_eq!(node.fenced(&ask(ONE)).await.unwrap(), named(&[2, 3, 5]));
+        assert_eq!(node.fenced(&ask(TWO)).await.unwrap(), named(&[1, 3, 4, 5]));
         node.crash(false).await;
-        assert_eq!(node.fenced(&ask(ONE)).await, named(&[1, 2, 3, 4, 5]));
+        assert_eq!(node.fenced(&ask(ONE)).await.unwrap(), named(&[1, 2, 3, 4, 5]));
     });
 }

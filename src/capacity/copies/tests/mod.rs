@@ -1,6 +1,6 @@
 //! Extents with copies on simulated nodes.
 
-mod cluster;
+pub(in crate::capacity) mod cluster;
 mod histories;
 mod member;
 mod settling;

@@ -196,6 +196,33 @@ fn incomplete_copies_do_not_decide_the_end() {
     });
 }
 
+/// A large body was appended without a sync, and all machines lost their power.
+#[test]
+fn if_all_members_have_incomplete_copies_the_longest_one_counts() {
+    run(async {
+        let (nodes, mut writer) = written().await;
+        writer.append(one(1, 5_000)).await.unwrap();
+        let answered = writer.append(one(2, 300)).await.unwrap();
+        let frames = nodes[0].frames(ID, ExtentOffset::START, 1 << 20).await.unwrap();
+        assert_eq!(frames.len(), 2);
+        drop(writer);
+        let new = [Node::start(4).await, Node::start(5).await, Node::start(6).await];
+        for (node, count) in new.iter().zip([1, 2, 1]) {
+            let frames = frames.iter().take(count).cloned().collect();
+            node.extend(COPY, ONE, Extension { frames, dead_to: None }).await.unwrap();
+            assert!(node.copy(ID).await.unwrap().unwrap().incomplete);
+        }
+        // Two of them do not say that the third one has no more.
+        let unsettled = settle(&members(&new[..2]), COPY, TWO, &Ends::default()).await;
+        assert!(matches!(unsettled, Err(Unsettled::NoWitness)), "{unsettled:?}");
+        let changed = Ends { members_changed: true, ..Ends::default() };
+        let unsettled = settle(&members(&new), COPY, TWO, &changed).await;
+        assert!(matches!(unsettled, Err(Unsettled::NoWitness)), "{unsettled:?}");
+        let settled = settle(&members(&new), COPY, TWO, &Ends::default()).await.unwrap();
+        assert_eq!((settled.end, settled.sealed), (answered.end, 3));
+    });
+}
+
 #[test]
 fn nobody_reached_settles_nothing() {
     run(async {

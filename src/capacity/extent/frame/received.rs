@@ -16,6 +16,7 @@ use super::frame_end;
 use super::head_len;
 use super::start_at;
 use super::starts_frame;
+use crate::capacity::api::LogFrame;
 use crate::capacity::units::PAGE;
 use crate::capacity::units::index;
 use crate::capacity::units::offset_up;
@@ -31,6 +32,22 @@ pub struct RawFrame {
     pub offset: ExtentOffset,
     /// Its bytes. The receiver verifies them.
     pub bytes: Bytes,
+}
+
+impl RawFrame {
+    /// The frame, if all its checksums match and it is one of this extent (I13).
+    pub(crate) fn verified(&self, extent: ExtentId) -> Option<LogFrame> {
+        if self.offset > OFFSET_MAX {
+            return None;
+        }
+        let head = Head::parse(&self.bytes, extent, self.offset)?;
+        let (from, len) = (index(head.head_len()), index(head.len));
+        if self.bytes.len() != from + len {
+            return None;
+        }
+        let payload = head.verified(0, self.bytes.slice(from..))?.into_bytes();
+        Some(LogFrame { offset: self.offset, payload, next: frame_end(self.offset, head.len) })
+    }
 }
 
 /// What received frames must fit to.

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::*;
 use crate::capacity::api::ExtentKind;
 use crate::capacity::groups::{GroupMaker, GroupRecord, change};
@@ -189,7 +191,7 @@ async fn restored_store_replaces_what_was_known() {
         Stored { record: Ok(first.record.clone()), revision: first.revision },
     )];
     let older = AllGroups { revision: first.revision, groups: groups.into() };
-    follower.take_all(older);
+    follower.take_groups(older);
     assert_eq!(follower.all(), [first]);
     assert_eq!(follower.get(second.record.id()), Followed::Unknown);
 }

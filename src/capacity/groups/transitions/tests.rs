@@ -144,7 +144,7 @@ fn member_joins_a_closed_group_whose_extents_have_ended() {
     assert_eq!(joined.joined(NEW, &[]), Ok(joined), "a repetition");
     let opened = GroupRecord { state: GroupState::Open, ..record };
     assert_eq!(opened.joined(NEW, &reports), Err(Refusal::Open));
-    assert_eq!(opened.left(A, 2, &reports), Err(Refusal::Open));
+    assert_eq!(opened.left(&[A], 2, &reports), Err(Refusal::Open));
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn extents_that_may_be_open_keep_the_members_as_they_are() {
     let record = record.unwrap();
     let unsettled = Err(Refusal::Unsettled(set(&[2])));
     assert_eq!(record.joined(NEW, &[first]), unsettled);
-    assert_eq!(record.left(B, 2, &[first]), unsettled);
+    assert_eq!(record.left(&[B], 2, &[first]), unsettled);
     let second = MemberReport { sealed: set(&[2]), ..report(B, &record, Extents::NONE) };
     assert!(record.joined(NEW, &[first, second]).is_ok());
 }
@@ -167,27 +167,27 @@ fn member_leaves_when_all_others_have_all_bytes() {
     let joined = record.joined(NEW, &reports).unwrap();
     let says = |node, whole| report(node, &joined, whole);
     let [a, b, new] = [A, B, NEW].map(|node| says(node, Extents::ALL));
-    let left = joined.left(C, 3, &[a, b, new]).unwrap();
+    let left = joined.left(&[C], 3, &[a, b, new]).unwrap();
     assert_eq!(left.members(), [A, B, NEW]);
     assert_eq!(left.generation(), joined.generation().next());
-    assert_eq!(left.left(C, 3, &[]), Ok(left), "a repetition");
+    assert_eq!(left.left(&[C], 3, &[]), Ok(left), "a repetition");
     let short = MemberReport { whole: Extents::ALL.without(set(&[8])), ..new };
-    assert_eq!(joined.left(C, 3, &[a, b, short]), Err(Refusal::NotWhole(NEW)));
-    assert_eq!(joined.left(C, 3, &[a, b]), Err(Refusal::NotWhole(NEW)), "it is silent");
+    assert_eq!(joined.left(&[C], 3, &[a, b, short]), Err(Refusal::NotWhole(NEW)));
+    assert_eq!(joined.left(&[C], 3, &[a, b]), Err(Refusal::NotWhole(NEW)), "it is silent");
     // Gone extents are missed nowhere.
     let freed = joined.freed(set(&[8]), &[a]).unwrap();
-    assert!(freed.left(C, 3, &[a, b, short]).is_ok());
+    assert!(freed.left(&[C], 3, &[a, b, short]).is_ok());
 }
 
 #[test]
 fn group_keeps_as_many_members_as_it_has_copies() {
     let (record, reports) = whole();
-    assert_eq!(record.left(C, 3, &reports), Err(Refusal::TooFew));
-    let two = record.left(C, 2, &reports).unwrap();
+    assert_eq!(record.left(&[C], 3, &reports), Err(Refusal::TooFew));
+    let two = record.left(&[C], 2, &reports).unwrap();
     let again = [A, B].map(|node| report(node, &two, Extents::ALL));
-    let one = two.left(B, 1, &again).unwrap();
+    let one = two.left(&[B], 1, &again).unwrap();
     let last = report(A, &one, Extents::ALL);
-    assert_eq!(one.left(A, 0, &[last]), Err(Refusal::TooFew), "never the last one");
+    assert_eq!(one.left(&[A], 0, &[last]), Err(Refusal::TooFew), "never the last one");
 }
 
 #[test]
@@ -211,5 +211,5 @@ fn reports_of_strangers_and_of_other_generations_say_nothing() {
     let new = report(NEW, &joined, Extents::ALL);
     // A and B said that they have all bytes, then left, joined again, and removed their copies.
     let [a, b, _] = reports;
-    assert_eq!(joined.left(C, 3, &[a, b, new]), Err(Refusal::NotWhole(A)));
+    assert_eq!(joined.left(&[C], 3, &[a, b, new]), Err(Refusal::NotWhole(A)));
 }

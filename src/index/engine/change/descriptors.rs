@@ -11,7 +11,7 @@ use crate::index::engine::change::check::{check_move, check_replacement, refused
 use crate::index::engine::change::replacement::{New, Old};
 use crate::index::engine::extents::{ExtentRecord, Extents, Heir, Passed, ids, pass_on};
 use crate::index::engine::failed::Failed;
-use crate::index::engine::log::writer::LogState;
+use crate::index::engine::log::writer::{LogState, newest_of};
 use crate::index::map::PartitionDescriptor;
 
 /// The most tries with an unknown outcome.
@@ -20,8 +20,9 @@ const TRIES: usize = 4;
 /// round one contender succeeds, so n contenders need n rounds. Writes wait meanwhile: all pauses
 /// together are half a second.
 const PAUSES_MS: [u64; 12] = [0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 245];
-/// The most conditions, and the most changes, that the coordinator takes in one transaction.
-const ITEMS_MAX: usize = 128;
+/// The most conditions, and the most changes, that the coordinator takes in one transaction, but
+/// for the condition that a cluster adds (`coordinator/guarded.rs`).
+const ITEMS_MAX: usize = 127;
 /// Items for the logs that the children of a split share, and for the parent.
 const OTHER_ITEMS: usize = 16;
 /// Items for each child: its descriptor and its record.
@@ -71,6 +72,31 @@ fn too_many_runs() -> Failed {
 /// [`Failed::Fenced`]: another owner changed one of the old partitions. [`Failed::Other`]: the
 /// outcome is unknown.
 pub(super) async fn replace(
+    deps: &Dependencies,
+    old: &[Old<'_>],
+    new: &[New],
+) -> Result<Replaced, NotChanged> {
+    let before: Vec<_> = old.iter().map(|one| one.extents.newest()).collect();
+    // As long as it is not known that nothing has changed, the next owner of some of the keys may
+    // fence the log of a new partition, and no other.
+    let after = || new.iter().filter_map(|one| newest_of(&one.descriptor));
+    for (one, newest) in old.iter().zip(&before) {
+        one.extents.set_newest(newest.iter().copied().chain(after()));
+    }
+    let replaced = try_to_replace(deps, old, new).await;
+    if let Err(
+        NotChanged::Busy(_)
+        | NotChanged::Failed(Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_)),
+    ) = &replaced
+    {
+        for (one, newest) in old.iter().zip(before) {
+            one.extents.set_newest(newest);
+        }
+    }
+    replaced
+}
+
+async fn try_to_replace(
     deps: &Dependencies,
     old: &[Old<'_>],
     new: &[New],

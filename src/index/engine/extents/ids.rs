@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::capacity::ExtentKind;
 use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, TxnReply};
 use crate::index::engine::chores::Chore;
@@ -10,6 +11,7 @@ use crate::index::engine::context::HostContext;
 use crate::index::engine::extents::record::ExtentRecord;
 use crate::index::engine::extents::reserve::Extents;
 use crate::index::engine::failed::{Failed, RECORD_CHANGES};
+use crate::index::engine::failure;
 use crate::index::map::PartitionDescriptor;
 use crate::index::rows::Family;
 use crate::types::ExtentId;
@@ -193,8 +195,9 @@ pub(crate) async fn fresh_ids(
 ) -> Result<Vec<ExtentId>, Failed> {
     let mut ids = Vec::new();
     for _ in extents.fresh()..count {
-        let id = context.deps.extent_ids.next_extent().await;
-        ids.push(id.map_err(Failed::unread)?);
+        // Those of runs are the same.
+        let id = context.deps.extent_ids.next_extent(ExtentKind::Log).await;
+        ids.push(id.map_err(|error| Failed::unread(failure::coordinator(&error)))?);
     }
     Ok(ids)
 }

@@ -4,7 +4,8 @@
 //! 1. `record.rs`: the record of a partition, the list of an extent's sharers, and their layouts.
 //! 2. `reserve.rs`: the record of one open partition. Ids are recorded before an extent is created
 //!    under them.
-//! 3. `ids.rs`: records more ids when few are left, without the committer.
+//! 3. `ids.rs`: records more ids when few are left, without the committer. `create.rs`: creates
+//!    extents under them.
 //! 4. `pass.rs`: the records of the partitions that a split or merge makes, as a part of its
 //!    transaction.
 //! 5. `release.rs`: a partition no longer uses an extent. The last one to release it removes the
@@ -17,6 +18,7 @@
 //! sharers, and each partition that uses it is on the list · an extent without a list is used by at
 //! most one partition · an extent that is not used is never used again, and an id is used once.
 
+mod create;
 pub(crate) mod ids;
 mod pass;
 mod pins;

@@ -8,6 +8,7 @@ use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use crate::capacity::OwnedLog;
 use crate::coordinator::{Compare, Op, Revision};
 use crate::index::engine::extents::pins::{PinnedExtent, Pins};
 use crate::index::engine::extents::record::{ExtentRecord, RecordAt};
@@ -40,6 +41,9 @@ struct State {
     /// unknown outcome or was rejected.
     is_stale: bool,
     is_closed: bool,
+    /// The logs of which some are the newest now: more than one while it is not known whether a
+    /// roll or a change of the map happened.
+    newest: Vec<OwnedLog>,
     /// The epoch of the owner, and its last change of the descriptor.
     owner: Option<(Epoch, Revision)>,
     /// Refused requests for ids, and when the next may be made.
@@ -121,6 +125,17 @@ impl Extents {
     /// Notes the owner. The record is changed only if the descriptor still has this revision.
     pub(crate) fn set_owner(&self, epoch: Epoch, revision: Revision) {
         self.lock().owner = Some((epoch, revision));
+    }
+
+    /// Notes which logs may be the newest. Another process that takes the keys over fences one of
+    /// the newest logs first.
+    pub(crate) fn set_newest(&self, newest: impl IntoIterator<Item = OwnedLog>) {
+        self.lock().newest = newest.into_iter().collect();
+    }
+
+    /// The logs of which some are the newest.
+    pub(crate) fn newest(&self) -> Vec<OwnedLog> {
+        self.lock().newest.clone()
     }
 
     /// # Errors

@@ -38,6 +38,10 @@ pub(crate) async fn upgrade(
     capacity: &dyn Capacity,
     map: &PartitionMap,
 ) -> Result<(), Error> {
+    // A cluster never had a release without records.
+    if !capacity.is_audited() {
+        return Ok(());
+    }
     // The extents are listed before the records are read: an extent that is in no record was not
     // just created.
     let present = present(capacity).await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::capacity::{AppendRequest, Capacity, Durability, ExtentKind};
+use crate::capacity::{AppendRequest, Capacity, Durability, ExtentKind, OwnedLog};
 use crate::coordinator;
 use crate::coordinator::{Compare, Coordinator, Op, Reason, Revision, TxnReply};
 use crate::index::engine::chores::Chore;
@@ -67,6 +67,7 @@ impl Log {
         let count = state.descriptor.log.len();
         assert_eq!(count, state.highest.len(), "one highest commit for each log extent");
         extents.set_owner(state.descriptor.epoch, state.revision);
+        extents.set_newest(newest_of(&state.descriptor));
         Self { context, state, open: true, doubt: None, extents }
     }
 
@@ -202,9 +203,13 @@ impl Log {
         // If another task changes the record of extents now, only the descriptor is changed.
         let changing = extents.try_changing();
         let change = if changing.is_some() { self.next_record().await } else { None };
+        let before = newest_of(&self.state.descriptor);
+        let after = newest_of(next).filter(|_| made.is_some());
+        extents.set_newest(before.into_iter().chain(after));
         let failed = match swap(coordinator, self.state.revision, next, change.as_ref()).await {
             Ok(revision) => {
                 self.state.revision = revision;
+                self.extents.set_newest(newest_of(next));
                 self.extents.set_owner(self.state.descriptor.epoch, revision);
                 if let Some(change) = change {
                     self.extents.changed(change, revision);
@@ -218,6 +223,7 @@ impl Log {
         }
         match &failed {
             Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_) => {
+                extents.set_newest(before);
                 made.into_iter().for_each(|extent| self.context.release(&self.extents, extent));
             }
             // Another owner may have found the extent in the descriptor.
@@ -273,6 +279,12 @@ impl Log {
         let place = LogPlace { extent, epoch: self.state.descriptor.epoch, offset: at };
         append_at(capacity, place, vec![record]).await
     }
+}
+
+/// The log that takes the appends of a partition; `None` if it never had one.
+pub(crate) fn newest_of(descriptor: &PartitionDescriptor) -> Option<OwnedLog> {
+    let log = *descriptor.log.last()?;
+    Some(OwnedLog { log, epoch: descriptor.epoch })
 }
 
 /// Writes the first records of a log extent that no descriptor names yet. Returns their end.

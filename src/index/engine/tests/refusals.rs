@@ -214,7 +214,8 @@ async fn compaction_that_was_refused_is_tried_again() {
     }
     // No ids are left for a new run, and none are to be had.
     for _ in 0..coordinator::counter::BATCH {
-        let left = partition.core.context.deps.extent_ids.next_extent().await.unwrap();
+        let left =
+            partition.core.context.deps.extent_ids.next_extent(ExtentKind::Log).await.unwrap();
         if left.get() % coordinator::counter::BATCH == 0 {
             break;
         }

@@ -1,5 +1,5 @@
 //! Background work of a host: flush the largest memtables when memory or logs are long, merge runs,
-//! do the chores of the partitions.
+//! do the chores of the partitions, renew read leases.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,6 +10,8 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::capacity::OwnedLog;
+use crate::capacity::ReadLeases;
 use crate::env::Clock;
 use crate::index::engine::Failed;
 use crate::index::engine::HostContext;
@@ -17,12 +19,18 @@ use crate::index::engine::Lookups;
 use crate::index::engine::Partition;
 use crate::index::metrics::HostReport;
 use crate::index::server::host::opened::Opened;
+use crate::types::ExtentId;
 use crate::types::PartitionId;
 
 /// The interval of checks without a notification, and of tries after a failure.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How often read leases are renewed: a quarter of the time for which they hold.
+const LEASES_EVERY: Duration = Duration::from_millis(250);
+/// Logs that move in one round because they have no leases: a node that fails may have a copy of
+/// all, and each of them needs a transaction of the coordinator.
+const LEFT_AT_ONCE: usize = 64;
 
-/// Starts the three tasks. A compaction may be long, and chores may wait for the coordinator and
+/// Starts the tasks. A compaction may be long, and chores may wait for the coordinator and
 /// for disks; neither must delay flushes.
 pub(super) fn start(
     context: &Arc<HostContext>,
@@ -45,11 +53,54 @@ pub(super) fn start(
         chores(context, stop)
     };
     let env = &context.deps.env;
-    vec![
+    let mut tasks = vec![
         env.supervise("index flusher", stop.clone(), flusher),
         env.supervise("index compactor", stop.clone(), compactor),
         env.supervise("index chores", stop.clone(), chores),
-    ]
+    ];
+    if let Some(leases) = &context.deps.leases {
+        let (leases, (context, partitions, stopping)) = (Arc::clone(leases), of());
+        let keeper = move || {
+            keep_leases(
+                Arc::clone(&leases),
+                Arc::clone(&context.deps.env.clock),
+                (Arc::clone(&partitions), stopping.clone()),
+            )
+        };
+        tasks.push(env.supervise("index leases", stop.clone(), keeper));
+    }
+    tasks
+}
+
+/// Renews the read leases of all open partitions. A log of which there is none, twice in a row,
+/// moves to other members, so that no read has to wait for that.
+async fn keep_leases(
+    leases: Arc<dyn ReadLeases>,
+    clock: Arc<dyn Clock>,
+    (partitions, stop): (Arc<Opened>, CancellationToken),
+) {
+    let mut before = BTreeSet::new();
+    while !stop.is_cancelled() {
+        let mut open = partitions.all();
+        open.retain(|one| one.core.may_read().is_ok());
+        let logs: Vec<OwnedLog> = open.iter().flat_map(|one| one.newest_logs()).collect();
+        let named = if logs.is_empty() { Vec::new() } else { leases.ask(&logs).await };
+        // Once may be a late answer, or a member that has not heard of a new epoch yet.
+        let named: BTreeSet<ExtentId> = named.into_iter().collect();
+        let twice: Vec<ExtentId> = named.intersection(&before).copied().collect();
+        let is_left = |one: &&Arc<Partition>| {
+            one.newest_logs().iter().any(|owned| twice.contains(&owned.log))
+        };
+        for partition in open.iter().filter(is_left).take(LEFT_AT_ONCE) {
+            partition.leave_logs(&twice);
+        }
+        before = named;
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {}
+            () = clock.sleep(LEASES_EVERY) => {}
+        }
+    }
 }
 
 async fn flusher(

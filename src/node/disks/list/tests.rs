@@ -8,6 +8,15 @@ use crate::env::clock::SimClock;
 
 use super::*;
 
+/// Of a node alone.
+async fn check(
+    coordinator: &dyn Coordinator,
+    given: Given<'_>,
+    numbers: &Numbers,
+) -> Result<Absent, NodeError> {
+    super::check(coordinator, given, numbers, false).await
+}
+
 fn coordinator() -> impl Coordinator {
     let env = Env {
         clock: Arc::new(SimClock::new()),

@@ -42,6 +42,7 @@ impl Simulated {
                 ..CapacityConfig::small()
             },
             metrics: CapacityMetrics::default(),
+            owner: Owner::Alone,
         };
         let place = SimulatedPlace(SimulatedStore::new(), env.clone());
         let storage = start.open(&place).await.unwrap();
@@ -59,7 +60,8 @@ impl Simulated {
             secrets: &secrets,
             audit_log: &audit_log,
         };
-        let roles = Roles::start(&config, &env, &storage, front, &mut registry).await.unwrap();
+        let roles =
+            Roles::start(&config, Base::of(&storage, &env), front, &mut registry).await.unwrap();
         let node = Self { env, storage, roles, registry, blob, signature: signature() };
         let body = "x".repeat(BYTES);
         for (path, body) in [("photos?restype=container", ""), ("photos/large", &body)] {

@@ -9,6 +9,7 @@ use crate::capacity::ExtentKind;
 use crate::capacity::OpenError;
 use crate::capacity::SimulatedCatalog;
 use crate::coordinator::SimulatedStore;
+use crate::coordinator::cluster::ClusterRecord;
 use crate::env::DiskError;
 use crate::env::Faults;
 use crate::env::SeededRand;
@@ -18,10 +19,12 @@ use crate::env::UnusableDisk;
 use crate::env::clock::SimClock;
 use crate::node::testing::SimulatedPlace;
 use crate::telemetry::CapturedLog;
+use crate::types::ClusterNumber;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 use crate::types::Location;
+use crate::types::NodeId;
 
 use super::*;
 
@@ -70,6 +73,15 @@ async fn start_with(
     given: Given<'_>,
     store: &SimulatedStore,
 ) -> Result<Storage, NodeError> {
+    start_owned(disks, opened, (given, Owner::Alone), store).await
+}
+
+async fn start_owned(
+    disks: &[Mounted],
+    opened: Vec<Arc<dyn Disk>>,
+    (given, owner): (Given<'_>, Owner),
+    store: &SimulatedStore,
+) -> Result<Storage, NodeError> {
     let env = env();
     let catalogs = disks.iter().map(|disk| disk.catalog.clone()).collect();
     let start = Start {
@@ -81,6 +93,7 @@ async fn start_with(
             ..CapacityConfig::small()
         },
         metrics: CapacityMetrics::default(),
+        owner,
     };
     start.open(&SimulatedPlace(store.clone(), env)).await
 }
@@ -124,6 +137,50 @@ async fn disks_with_extents_and_no_coordinator_are_refused_and_none_is_made() {
     let refused = start(&disks, &other).await;
     assert!(matches!(refused, Err(NodeError::CoordinatorMissing { .. })), "{refused:?}");
     assert!(!other.is_made());
+}
+
+fn cluster(id: u128) -> ClusterRecord {
+    ClusterRecord { number: ClusterNumber::new(7), id, generation: 1, copies: 3 }
+}
+
+async fn start_as(
+    owner: Owner,
+    disks: &[Mounted],
+    store: &SimulatedStore,
+) -> Result<(), NodeError> {
+    let given = Given { data: &paths(disks), add: &[], without: &[] };
+    let storage = start_owned(disks, opened(disks), (given, owner), store).await?;
+    storage.capacity.shutdown().await;
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn store_belongs_to_a_node_alone_or_to_one_cluster_for_ever() {
+    let [ours, other] = [1, 2].map(|id| Owner::Cluster(cluster(id)));
+    let alone = [mounted(1), mounted(2)];
+    let store = store_of(&alone).await;
+    let refused = start_as(ours, &alone, &store).await;
+    assert!(matches!(refused, Err(NodeError::OfSingleNode { .. })), "{refused:?}");
+    start_as(Owner::Alone, &alone, &store).await.unwrap();
+
+    let (disks, store) = ([mounted(3)], SimulatedStore::new());
+    start_as(ours, &disks, &store).await.unwrap();
+    start_as(ours, &disks, &store).await.unwrap();
+    let refused = start_as(Owner::Alone, &disks, &store).await;
+    assert!(matches!(refused, Err(NodeError::OfCluster { .. })), "{refused:?}");
+    let refused = start_as(other, &disks, &store).await;
+    assert!(matches!(refused, Err(NodeError::OfOtherCluster { .. })), "{refused:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn node_of_a_cluster_keeps_its_id() {
+    let (disks, store, record) = ([mounted(1)], SimulatedStore::new(), cluster(1));
+    start_as(Owner::Cluster(record), &disks, &store).await.unwrap();
+    let own = store.open(&env());
+    assert_eq!(owner::node_of(&own).await.unwrap(), None);
+    owner::set_node(&own, &record, NodeId::new(9)).await.unwrap();
+    start_as(Owner::Cluster(record), &disks, &store).await.unwrap();
+    assert_eq!(owner::node_of(&store.open(&env())).await.unwrap(), Some(NodeId::new(9)));
 }
 
 /// Every read fails.

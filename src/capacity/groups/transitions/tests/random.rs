@@ -61,7 +61,7 @@ fn take(record: &GroupRecord, Step { change, reports }: &Step) -> Result<GroupRe
         Change::Free(unused) => record.freed(Extents::from_bits(*unused), reports),
         Change::WithoutUnused => record.without_unused(reports),
         Change::Join(node) => record.joined(NodeId::new(*node), reports),
-        Change::Leave(node, copies) => record.left(NodeId::new(*node), *copies, reports),
+        Change::Leave(node, copies) => record.left(&[NodeId::new(*node)], *copies, reports),
     }
 }
 

@@ -17,6 +17,7 @@ pub(in crate::index::api::tests) fn errors() -> Vec<Error> {
         Error::Full(Full::Disks),
         Error::Full(Full::Coordinator("no space".to_owned())),
         Error::Unavailable("stopping".to_owned()),
+        Error::NoAnswer("a node is away".to_owned()),
     ];
     errors.extend(damages().into_iter().map(Error::Corrupt));
     errors.extend(refused().into_iter().map(Error::Refused));

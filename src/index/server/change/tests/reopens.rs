@@ -81,6 +81,37 @@ async fn who_writes_waits_while_a_partition_is_opened_again() {
     }
 }
 
+/// Each of the merged partitions is followed by a task of its own, at the same time.
+#[tokio::test(start_paused = true)]
+async fn what_a_merge_in_doubt_has_made_is_opened_once() {
+    let mut doubts = 0;
+    // Delays are random: calls that come before shift them.
+    for (after, shift) in (0..8).flat_map(|after| (0..12).map(move |shift| (after, shift))) {
+        let world = World::empty();
+        let rig = open(&world).await;
+        rig.write_all(1..=20).await;
+        rig.split(&[7, 14]).await;
+        rig.host.flush().await.unwrap();
+        let delay_max = Duration::from_millis(20);
+        world.store.set_faults(coordinator::Faults { delay_max, ..Default::default() });
+        for _ in 0..shift {
+            drop(rig.deps.coordinator.get(b"any").await);
+        }
+        let map = rig.map().await;
+        world.store.inject_after(after, coordinator::Fault::AppliedThenAway);
+        let all: Vec<_> = map.partitions().iter().map(|partition| partition.id).collect();
+        let is_in_doubt = rig.host.merge(&all).await.is_err();
+        doubts += usize::from(is_in_doubt && rig.map().await.partitions().len() == 1);
+        rig.sleep(LONG).await;
+        assert_eq!(rig.stopped(), 0, "{after}, {shift}");
+        rig.route(21).await.unwrap();
+        rig.check(21).await;
+        assert_eq!(rig.host.partitions(), rig.map().await.partitions().len());
+        rig.host.shutdown().await;
+    }
+    assert!(doubts > 0, "no merge was in doubt and happened");
+}
+
 /// The outcome of a roll is unknown, and cannot be found out until there is room.
 #[tokio::test(start_paused = true)]
 async fn partition_whose_roll_is_in_doubt_on_a_full_disk_serves_again_once_there_is_room() {

@@ -1,0 +1,286 @@
+//! `blockyard cluster`: makes a cluster, and shows its nodes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Subcommand;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::coordinator::nodes::NodeState;
+use crate::env::Env;
+use crate::env::OsClock;
+use crate::env::OsRand;
+use crate::env::Tasks;
+use crate::node::cluster::ClusterStatus;
+use crate::node::cluster::CoordinatorSettings;
+use crate::node::cluster::Init;
+use crate::node::cluster::NodeStatus;
+use crate::node::cluster::Role;
+use crate::node::cluster::Wanted;
+use crate::node::cluster::change;
+use crate::node::cluster::init;
+use crate::node::cluster::status;
+use crate::node::config::Size;
+use crate::types::ClusterNumber;
+
+use super::error::CliError;
+use super::output::json_line;
+use super::output::on_terminal;
+use super::output::print;
+use super::table::table;
+
+/// The subcommands of `cluster`.
+#[derive(Debug, Subcommand)]
+pub enum ClusterCommand {
+    /// Make a cluster in an etcd, and its master key file, of which every node that serves clients
+    /// needs a copy
+    Init(InitArgs),
+    /// Show the nodes of a cluster, and which one serves clients
+    Status(ClusterStatusArgs),
+    /// Move all copies of a node to other nodes; it gets no new ones
+    Drain(NodeNameArgs),
+    /// Let a node that was drained take copies again
+    Activate(NodeNameArgs),
+    /// Remove a drained or lost node from the cluster, for ever; its process ends
+    Remove(RemoveArgs),
+}
+
+/// Arguments of `cluster drain` and `cluster activate`.
+#[derive(clap::Args, Debug)]
+pub struct NodeNameArgs {
+    /// The name of the node
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Where the cluster is.
+    #[command(flatten)]
+    pub coordinator: CoordinatorSettings,
+    /// Print the node as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `cluster remove`.
+#[derive(clap::Args, Debug)]
+pub struct RemoveArgs {
+    /// The node.
+    #[command(flatten)]
+    pub node: NodeNameArgs,
+    /// Remove it although it has copies: it does not come back, and they are made again elsewhere
+    #[arg(long)]
+    pub lost: bool,
+}
+
+/// Arguments of `cluster init`.
+#[derive(clap::Args, Debug)]
+pub struct InitArgs {
+    /// Where the cluster is made.
+    #[command(flatten)]
+    pub coordinator: CoordinatorSettings,
+    /// Copies of each byte, on as many machines
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=5))]
+    pub copies: u8,
+    /// The number of the cluster, 1 to 65535, which no other cluster of one account may have
+    /// [default: a random one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub number: Option<u16>,
+    /// The file of the master keys, which is made if it does not exist
+    #[arg(long, value_name = "FILE", default_value = "blockyard-cluster.key")]
+    pub master_key_file: PathBuf,
+    /// Print the cluster as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `cluster status`.
+#[derive(clap::Args, Debug)]
+pub struct ClusterStatusArgs {
+    /// Where the cluster is.
+    #[command(flatten)]
+    pub coordinator: CoordinatorSettings,
+    /// Print cluster and nodes as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs `blockyard cluster`.
+///
+/// # Errors
+/// [`CliError`].
+pub(super) async fn cluster(command: &ClusterCommand) -> Result<(), CliError> {
+    let env = Env { clock: Arc::new(OsClock::new()), rand: Arc::new(OsRand), tasks: Tasks::new() };
+    match command {
+        ClusterCommand::Init(args) => {
+            let number = args.number.map(ClusterNumber::new);
+            let (copies, master_key_file) = (args.copies, args.master_key_file.clone());
+            let made = Init { number, copies, master_key_file };
+            let record = init(&args.coordinator, &made, &env).await?;
+            let (number, file) = (record.number.get(), args.master_key_file.display());
+            if args.json {
+                let made = json!({ "number": number, "copies": record.copies });
+                return print(&json_line(&made));
+            }
+            print(&format!(
+                "cluster {number} is made, with {copies} copies of each byte\n\
+                 Keep a copy of {file}, and copy it to every machine whose node serves clients\n\
+                 Then start the nodes: `blockyard node --help`, and the guide docs/cluster.md\n"
+            ))
+        }
+        ClusterCommand::Status(args) => {
+            let status = status(&args.coordinator, &env).await?;
+            if args.json {
+                return print(&json_line(&as_json(&status)));
+            }
+            let rows: Vec<[String; 9]> = status.nodes.iter().map(row).collect();
+            let ClusterStatus { record, groups, short, unfinished, .. } = status;
+            let (number, copies) = (record.number, record.copies);
+            let cluster = format!(
+                "cluster {number}, {copies} copies; {groups} groups, {short} with fewer copies now, \
+                 {unfinished} to be repaired\n"
+            );
+            print(&(cluster + &table(on_terminal(), HEADS, &rows)))
+        }
+        ClusterCommand::Drain(args) => set(args, Wanted::Drain, &env).await,
+        ClusterCommand::Activate(args) => set(args, Wanted::Activate, &env).await,
+        ClusterCommand::Remove(RemoveArgs { node, lost }) => {
+            set(node, Wanted::Remove { lost: *lost }, &env).await
+        }
+    }
+}
+
+/// Sets what is wanted of a node, and says what follows.
+async fn set(args: &NodeNameArgs, wanted: Wanted, env: &Env) -> Result<(), CliError> {
+    let at = change(&args.coordinator, &args.name, wanted, env).await?;
+    let node = NodeStatus { at, is_serving: false, groups: 0 };
+    if args.json {
+        let set = json!({ "name": args.name, "state": state(&node) });
+        return print(&json_line(&set));
+    }
+    let name = &args.name;
+    print(&match wanted {
+        Wanted::Drain => format!(
+            "{name} is being drained, if another machine has room for its copies: `blockyard cluster \
+             status` shows the groups that it still has\n"
+        ),
+        Wanted::Activate => format!("{name} takes copies\n"),
+        Wanted::Remove { .. } => format!("{name} is removed, for ever\n"),
+    })
+}
+
+const HEADS: [&str; 9] =
+    ["name", "state", "roles", "address", "machine", "zone", "room", "groups", "serves"];
+
+/// One word for the state of a node.
+fn state(node: &NodeStatus) -> &'static str {
+    match (node.at.record.state, &node.at.life) {
+        (NodeState::Removed, _) => "removed",
+        (_, None) => "away",
+        (NodeState::Active, Some(_)) => "active",
+        (NodeState::Draining, Some(_)) => "draining",
+    }
+}
+
+fn roles(node: &NodeStatus) -> Vec<&'static str> {
+    node.at.life.as_ref().map(|life| Role::names(life.roles)).unwrap_or_default()
+}
+
+fn row(node: &NodeStatus) -> [String; 9] {
+    let (record, life) = (&node.at.record, node.at.life.as_ref());
+    [
+        record.name.clone(),
+        state(node).to_owned(),
+        roles(node).join(","),
+        life.map(|life| format!("{}:{}", life.host, life.port)).unwrap_or_default(),
+        record.machine.clone(),
+        record.zone.clone(),
+        life.map(|life| Size::new(life.room).rounded()).unwrap_or_default(),
+        node.groups.to_string(),
+        if node.is_serving { "clients" } else { "" }.to_owned(),
+    ]
+}
+
+fn as_json(status: &ClusterStatus) -> Value {
+    let node = |node: &NodeStatus| {
+        let (record, life) = (&node.at.record, node.at.life.as_ref());
+        json!({
+            "id": node.at.id.get(),
+            "name": record.name,
+            "state": state(node),
+            "roles": roles(node),
+            "address": life.map(|life| format!("{}:{}", life.host, life.port)),
+            "machine": record.machine,
+            "zone": record.zone,
+            "room": life.map(|life| life.room),
+            "groups": node.groups,
+            "serving": node.is_serving,
+        })
+    };
+    json!({
+        "number": status.record.number.get(),
+        "copies": status.record.copies,
+        "generation": status.record.generation,
+        "groups": status.groups,
+        "short_groups": status.short,
+        "unfinished_groups": status.unfinished,
+        "nodes": status.nodes.iter().map(node).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coordinator::cluster::ClusterRecord;
+    use crate::coordinator::nodes::NodeAt;
+    use crate::coordinator::nodes::NodeLife;
+    use crate::coordinator::nodes::NodeRecord;
+    use crate::types::Incarnation;
+    use crate::types::NodeId;
+    use crate::types::NodeRoles;
+    use crate::types::Timestamp;
+
+    fn node(state: NodeState, lives: bool) -> NodeStatus {
+        let life = NodeLife {
+            incarnation: Incarnation::new(4),
+            roles: NodeRoles::CAPACITY.with(NodeRoles::FRONT),
+            host: "10.0.0.1".to_owned(),
+            port: 10_070,
+            time: Timestamp::ZERO,
+            room: 3 << 30,
+            load: 0,
+        };
+        let record = NodeRecord {
+            name: "a".to_owned(),
+            machine: "m".to_owned(),
+            zone: "z".to_owned(),
+            state,
+        };
+        let at = NodeAt { id: NodeId::new(9), record, life: lives.then_some(life) };
+        NodeStatus { at, is_serving: lives, groups: 12 }
+    }
+
+    #[test]
+    fn nodes_are_shown_with_what_they_do_and_those_that_are_away_too() {
+        let there = [
+            "a",
+            "active",
+            "front,capacity",
+            "10.0.0.1:10070",
+            "m",
+            "z",
+            "3072MiB",
+            "12",
+            "clients",
+        ];
+        assert_eq!(row(&node(NodeState::Active, true)), there);
+        let away = ["a", "away", "", "", "m", "z", "", "12", ""];
+        assert_eq!(row(&node(NodeState::Draining, false)), away);
+        assert_eq!(state(&node(NodeState::Removed, true)), "removed");
+        let number = ClusterNumber::new(5);
+        let record = ClusterRecord { number, id: 1, generation: 1, copies: 3 };
+        let nodes = vec![node(NodeState::Active, true), node(NodeState::Active, false)];
+        let json = as_json(&ClusterStatus { record, nodes, groups: 20, short: 1, unfinished: 2 });
+        assert_eq!(json["nodes"][0]["roles"], json!(["front", "capacity"]));
+        assert_eq!(json["nodes"][0]["serving"], true);
+        assert_eq!(json["nodes"][1]["address"], Value::Null);
+    }
+}

@@ -1,0 +1,148 @@
+//! What a cluster is: its number, its id and how many copies an extent has. It is made once, before
+//! the first node joins. Layout: `api-spec/nodes.md`.
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde::Serialize;
+use thiserror::Error as ThisError;
+
+use super::api::Compare;
+use super::api::Coordinator;
+use super::api::Error;
+use super::api::Op;
+use super::api::TxnReply;
+use super::nodes::Unread;
+use super::nodes::{decode, encode};
+use crate::types::ClusterNumber;
+
+/// The key of the record.
+const KEY: &[u8] = b"cluster/record";
+/// The most copies of an extent.
+pub const COPIES_MAX: u8 = 5;
+
+/// What a cluster is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterRecord {
+    /// The number, which all ids of the cluster carry. Not 0, which stores that were made alone
+    /// have.
+    pub number: ClusterNumber,
+    /// Drawn when the cluster was made. It tells clusters of one number apart.
+    pub id: u128,
+    /// Grows when the coordinator is rebuilt.
+    pub generation: u64,
+    /// Copies of each extent, 1 to [`COPIES_MAX`].
+    pub copies: u8,
+}
+
+/// Why there is no cluster to join, or none can be made.
+#[derive(Clone, Debug, ThisError)]
+pub enum ClusterError {
+    /// Nobody has made one here.
+    #[error("there is no cluster in this coordinator: `blockyard cluster init` makes one")]
+    NotMade,
+    /// One was made here before.
+    #[error("cluster {number} was already made in this coordinator; nothing was changed")]
+    Made {
+        /// Its number.
+        number: ClusterNumber,
+    },
+    /// The record cannot be read.
+    #[error("the record of the cluster cannot be read: {0}")]
+    Unread(#[from] Unread),
+    /// The coordinator does not answer, refuses or is damaged.
+    #[error(transparent)]
+    Coordinator(#[from] Error),
+}
+
+impl ClusterRecord {
+    /// The value in the coordinator.
+    #[must_use]
+    pub fn encode(&self) -> Bytes {
+        encode(self)
+    }
+
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// [`Unread`].
+    pub fn decode(value: &[u8]) -> Result<Self, Unread> {
+        let record: Self = decode(value)?;
+        let is_sane = record.number != ClusterNumber::ALONE && record.copies != 0;
+        if is_sane { Ok(record) } else { Err(Unread::Malformed) }
+    }
+
+    /// Reads the record of the cluster.
+    ///
+    /// # Errors
+    /// [`ClusterError::NotMade`], [`ClusterError::Unread`], [`ClusterError::Coordinator`].
+    pub async fn read(coordinator: &dyn Coordinator) -> Result<Self, ClusterError> {
+        let found = coordinator.get(KEY).await?.ok_or(ClusterError::NotMade)?;
+        Ok(Self::decode(&found.value)?)
+    }
+
+    /// Makes the cluster.
+    ///
+    /// # Errors
+    /// [`ClusterError::Made`], [`ClusterError::Coordinator`].
+    pub async fn make(&self, coordinator: &dyn Coordinator) -> Result<(), ClusterError> {
+        let when = [Compare::Absent(Bytes::from_static(KEY))];
+        let put = [Op::Put(Bytes::from_static(KEY), self.encode())];
+        match coordinator.txn(&when, &put).await {
+            Ok(TxnReply::Committed(_)) => Ok(()),
+            Ok(TxnReply::Rejected(_)) | Err(Error::Ambiguous) => {
+                let found = Self::read(coordinator).await?;
+                // The answer to the transaction was lost.
+                if found == *self {
+                    return Ok(());
+                }
+                Err(ClusterError::Made { number: found.number })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::coordinator::simulated::SimulatedStore;
+    use crate::env::Env;
+    use crate::env::SeededRand;
+    use crate::env::SimClock;
+    use crate::env::Tasks;
+
+    const RECORD: ClusterRecord =
+        ClusterRecord { number: ClusterNumber::new(7), id: 300, generation: 1, copies: 3 };
+
+    #[test]
+    fn record_has_golden_bytes() {
+        let bytes = [1, 7, 0xAC, 0x02, 1, 3];
+        assert_eq!(RECORD.encode().as_ref(), bytes);
+        assert_eq!(ClusterRecord::decode(&bytes), Ok(RECORD));
+        assert_eq!(ClusterRecord::decode(&[2, 7]), Err(Unread::Newer(2)));
+        // Without a number, without copies, cut off, with bytes behind it.
+        let malformed: [&[u8]; 4] =
+            [&[1, 0, 1, 1, 3], &[1, 7, 1, 1, 0], &[1, 7, 1, 1], &[1, 7, 1, 1, 3, 0]];
+        for bytes in malformed {
+            assert_eq!(ClusterRecord::decode(bytes), Err(Unread::Malformed), "{bytes:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn cluster_is_made_once() {
+        let (clock, rand) = (Arc::new(SimClock::new()), Arc::new(SeededRand::new(1)));
+        let env = Env { clock, rand, tasks: Tasks::new() };
+        let coordinator = SimulatedStore::new().open(&env);
+        let none = ClusterRecord::read(&coordinator).await;
+        assert!(matches!(none, Err(ClusterError::NotMade)), "{none:?}");
+        RECORD.make(&coordinator).await.unwrap();
+        // Repeated by a caller that got no answer.
+        RECORD.make(&coordinator).await.unwrap();
+        let other = ClusterRecord { id: 301, ..RECORD };
+        let made = other.make(&coordinator).await;
+        assert!(matches!(made, Err(ClusterError::Made { number }) if number == RECORD.number));
+        assert_eq!(ClusterRecord::read(&coordinator).await.unwrap(), RECORD);
+    }
+}

@@ -1,0 +1,164 @@
+//! A node of a cluster. It has copies of extents for others from the start on, and serves clients
+//! once it has the claim to do so.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::admin::Phase;
+use crate::coordinator::cluster::ClusterError;
+use crate::coordinator::cluster::ClusterRecord;
+use crate::env::Env;
+use crate::frontend::Secrets;
+use crate::node::config::Config;
+use crate::node::error::NodeError;
+use crate::node::foundation::Foundation;
+use crate::node::keys::master_key;
+use crate::node::listeners::bind;
+use crate::node::listeners::bind_admin;
+use crate::node::listeners::bind_clients;
+use crate::node::running::Serving;
+use crate::node::storage::Owner;
+use crate::node::storage::Storage;
+use crate::telemetry::Registry;
+
+use super::coordinator::connect;
+use super::join::Joined;
+use super::join::Joining;
+use super::serve::Served;
+use super::settings::NodeSettings;
+use super::settings::SERVING;
+
+/// How often it is looked at whether this node can answer.
+const READINESS_EVERY: Duration = Duration::from_millis(100);
+
+/// A node of a cluster.
+#[derive(Debug)]
+pub struct ClusterNode {
+    config: Config,
+    pub(super) foundation: Foundation,
+    storage: Storage,
+    joined: Joined,
+    /// Opens the secrets of the cluster, if the node may serve clients.
+    secrets: Option<Secrets>,
+    served: Option<Served>,
+}
+
+impl ClusterNode {
+    /// Starts the node up to its copies, which other nodes can use from then on.
+    ///
+    /// # Errors
+    /// [`NodeError`]; nothing was lost.
+    pub async fn start(
+        config: Config,
+        settings: &NodeSettings,
+        env: Env,
+    ) -> Result<Self, NodeError> {
+        let place = settings.checked()?;
+        // A port that is busy is found before data is touched.
+        drop(bind(place.listen, "--node-listen").await?);
+        let admin = bind_admin(&config.admin_listen).await?;
+        let may_serve = place.roles.has(SERVING);
+        if may_serve {
+            // A port that is busy is found now, and not when this node has to take over.
+            drop(bind_clients(&config).await?);
+        }
+        let mut registry = Registry::default();
+        let mut foundation = Foundation::start(&config, env, admin, &mut registry).await?;
+        let env = foundation.env.clone();
+        let coordinator = connect(&settings.coordinator, &env).await?;
+        let cluster = ClusterRecord::read(&*coordinator).await?;
+        let owner = Owner::Cluster(cluster);
+        let storage = foundation.open_storage(&config, owner, &mut registry).await?;
+        let secrets = if may_serve {
+            // `cluster init` has made it. A node that made one would have another ring than others.
+            let ring = master_key::open_for_check(&config.master_key_file, &*coordinator).await?;
+            let ring = ring.ok_or(ClusterError::NotMade)?;
+            Some(Secrets::new(ring, Arc::clone(&env.rand)))
+        } else {
+            None
+        };
+        // Until it is bound, calls of other nodes are refused rather than kept waiting.
+        let listener = bind(place.listen, "--node-listen").await?;
+        let (storage_of, place) = (&storage, &place);
+        let joining =
+            Joining { env: &env, storage: storage_of, coordinator, cluster, place, listener };
+        let joined = Joined::join(joining).await?;
+        foundation.admin.registry.set(registry).expect("set once");
+        foundation.admin.readiness.set(if may_serve { Phase::Standby } else { Phase::Ready });
+        foundation.keep_certificate();
+        Ok(Self { config, foundation, storage, joined, secrets, served: None })
+    }
+
+    /// Waits for the claim to serve clients, and serves them. Returns its addresses. A node without
+    /// the roles for that waits for ever.
+    ///
+    /// Cancel safe: stop the node then.
+    ///
+    /// # Errors
+    /// [`NodeError`]: the process must end.
+    pub async fn serve(&mut self) -> Result<Serving, NodeError> {
+        let Some(secrets) = &self.secrets else { return Err(self.joined.over().await) };
+        let served = tokio::select! {
+            biased;
+            error = self.joined.over() => return Err(error),
+            served = Served::start(&self.config, &self.foundation, &self.joined, secrets) => served?,
+        };
+        let serving = served.serving(&self.foundation);
+        self.served = Some(served);
+        self.foundation.admin.readiness.set(Phase::Ready);
+        Ok(serving)
+    }
+
+    /// Waits until the node must not serve any more, and returns why. The process must end.
+    pub async fn ended(&self) -> NodeError {
+        let lost = async {
+            match &self.served {
+                Some(served) => served.lost().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            error = self.joined.over() => error,
+            () = lost => NodeError::ClaimLost,
+            () = self.show_readiness() => NodeError::ClaimLost,
+        }
+    }
+
+    /// Shows whether this node can answer: a load balancer need not send clients here while it
+    /// cannot.
+    async fn show_readiness(&self) {
+        let Foundation { env, admin, .. } = &self.foundation;
+        loop {
+            let capacity = &self.joined.capacity;
+            let is_ready = self.served.as_ref().is_some_and(|served| served.is_ready(capacity));
+            let phase = if is_ready { Phase::Ready } else { Phase::Standby };
+            if admin.readiness.phase() != phase {
+                admin.readiness.set(phase);
+            }
+            env.clock.sleep(READINESS_EVERY).await;
+        }
+    }
+
+    /// Writes what is left of the audit log, before the process ends without a stop.
+    pub async fn close_audit_log(self) {
+        self.foundation.close_audit_log().await;
+    }
+
+    /// As [`crate::node::running::Node::login_link`].
+    #[must_use]
+    pub fn login_link(&self) -> Option<String> {
+        self.foundation.login_link()
+    }
+
+    /// Stops the node from the top down. Another one can serve clients at once.
+    pub async fn stop(self) {
+        self.foundation.admin.readiness.set(Phase::Draining);
+        if let Some(served) = self.served {
+            served.stop().await;
+        }
+        self.joined.leave().await;
+        self.storage.capacity.shutdown().await;
+        self.foundation.stop().await;
+    }
+}

@@ -1,0 +1,83 @@
+//! What a cluster looks like now, as its coordinator says.
+
+use std::sync::Arc;
+
+use crate::capacity::groups;
+use crate::coordinator;
+use crate::coordinator::claim::Holder;
+use crate::coordinator::claim::SERVES_INDEX;
+use crate::coordinator::cluster::ClusterRecord;
+use crate::coordinator::nodes::NodeAt;
+use crate::coordinator::nodes::NodeState;
+use crate::coordinator::nodes::NodeTable;
+use crate::env::Env;
+use crate::node::error::NodeError;
+use crate::types::GroupId;
+
+use super::coordinator::connect;
+use super::settings::CoordinatorSettings;
+use super::unfinished::Unfinished;
+
+/// A cluster and its nodes.
+#[derive(Clone, Debug)]
+pub struct ClusterStatus {
+    /// What the cluster is.
+    pub record: ClusterRecord,
+    /// Its nodes, by ids.
+    pub nodes: Vec<NodeStatus>,
+    /// Groups of extents that have bytes, or may get some.
+    pub groups: usize,
+    /// Those that have fewer copies than the cluster wants, on nodes that are there.
+    pub short: usize,
+    /// Those that repair has not finished, as the node that serves said last.
+    pub unfinished: u64,
+}
+
+/// A node of the cluster.
+#[derive(Clone, Debug)]
+pub struct NodeStatus {
+    /// What is known of it.
+    pub at: NodeAt,
+    /// Whether it serves clients now.
+    pub is_serving: bool,
+    /// Groups of which it has copies.
+    pub groups: usize,
+}
+
+/// Reads the state of a cluster.
+///
+/// # Errors
+/// [`NodeError`].
+pub async fn status(settings: &CoordinatorSettings, env: &Env) -> Result<ClusterStatus, NodeError> {
+    let coordinator = connect(settings, env).await?;
+    let record = ClusterRecord::read(&*coordinator).await?;
+    let serving = Holder::of(&*coordinator, SERVES_INDEX).await?;
+    let table = NodeTable::start(Arc::clone(&coordinator)).await?;
+    let mut nodes: Vec<NodeStatus> = Vec::new();
+    for at in table.all() {
+        let is_serving = serving.is_some_and(|holder| holder.node == at.id);
+        nodes.push(NodeStatus { at, is_serving, groups: 0 });
+    }
+    let (mut groups, mut short) = (0, 0);
+    for (group, stored) in groups::read_all(&*coordinator).await?.groups {
+        let found = stored.record.map_err(|why| not_read(group, why))?;
+        if groups::Extents::ALL.without(found.gone()).is_empty() {
+            continue;
+        }
+        groups += 1;
+        let mut there = 0;
+        for node in nodes.iter_mut().filter(|node| found.has_member(node.at.id)) {
+            node.groups += 1;
+            let is_there = node.at.life.is_some() && node.at.record.state != NodeState::Removed;
+            there += u8::from(is_there);
+        }
+        short += usize::from(there < record.copies);
+    }
+    let unfinished = Unfinished::read(&*coordinator).await?.map_or(0, |unfinished| unfinished.0);
+    Ok(ClusterStatus { record, nodes, groups, short, unfinished })
+}
+
+pub(super) fn not_read(group: GroupId, why: groups::Unread) -> coordinator::Error {
+    let reason = format!("the record of group {group} cannot be read: {why}");
+    coordinator::Error::Corrupt { reason }
+}

@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""Three nodes of a cluster, an etcd, and HAProxy as docs/cluster.md says, under the load of kill9.py.
+
+In turns, while workers change blobs of every kind:
+
+* kill -9 of a node that only has copies: no client notices it;
+* kill -9 of the node that serves: another one takes over;
+* a pause of the node that serves, longer than its claim and its read leases: another one takes over, and when the first one goes on it answers nothing
+  that is stale, and its process ends;
+* SIGTERM of the node that serves: it hands over, and ends with exit code 0;
+* kill -9 of all nodes;
+* kill -9 of etcd, which is there again after a minute (20 s with --small): no client notices it.
+
+After each one every blob must be in a state that its worker can explain, as in kill9.py. Then, under load:
+
+* a node is lost for good, with its disk, and another one is added: all groups get their copies again;
+* a node is drained and removed; its process ends;
+* the node that serves is lost with its disk: what is left are copies that repair has made.
+
+After each of these every blob is read once more. In the end `cluster status` is compared with what is true.
+"""
+
+import queue
+import shutil
+import signal
+import threading
+import time
+
+from azure.core.exceptions import AzureError, HttpResponseError
+
+from lib import cli
+from lib.account import Account
+from lib.cluster import Cluster, paused
+from lib.killed import load
+from lib.measure import wait_until
+from lib.report import Verdicts
+from lib.server import Server
+
+CONTAINER = "cluster"
+# Longer than a claim (coordinator/claim.rs).
+PAUSE_SECONDS = 6
+# Of nodes (coordinator/nodes.rs).
+SESSION_SECONDS = 12
+REPAIR_SECONDS = 180
+READERS = 8
+
+
+class Cycles(load.Cycles):
+    """Cycles that also note which operations failed in a harm that no client may notice."""
+
+    def __init__(self, harm, store, subjects_of_workers, options):
+        super().__init__(harm.cluster, store, subjects_of_workers, options.seed, options.load_seconds)
+        self.harm, self.noticed = harm, []
+
+    def _ended(self, workers, changing):
+        found = super()._ended(workers, changing)
+        if self.harm.last in (self.harm.copies, self.harm.etcd):
+            self.noticed += [subject.name for mine in self.subjects for subject in mine if subject.doubt]
+        return found
+
+
+class Harm:
+    """What happens to the nodes in each cycle."""
+
+    def __init__(self, cluster, verdicts, away_seconds):
+        self.cluster, self.verdicts, self.away_seconds = cluster, verdicts, away_seconds
+        self.kinds = [self.copies, self.serving, self.pause, self.stop, self.everything, self.etcd]
+        self.last, self.takeovers = None, {"kill -9": [], "a pause": []}
+
+    def crash(self, cycle):
+        """One harm; the load ends when this returns."""
+        self.last = self.kinds[cycle % len(self.kinds)]
+        self.last()
+
+    def copies(self):
+        """A node that only has copies is killed, and the load goes on without it."""
+        self.cluster.standby().kill()
+        time.sleep(2)
+
+    def serving(self):
+        """The node that serves is killed."""
+        self.cluster.until_serving().kill()
+        self.takeovers["kill -9"].append(self.cluster.until_served())
+
+    def pause(self):
+        """The node that serves stands still while another one takes over."""
+        before = self.cluster.until_serving()
+        service = self.cluster.account.service()
+        service.get_container_client(CONTAINER).upload_blob("fresh", b"old", overwrite=True)
+        answers = queue.Queue()
+        with paused(before):
+            began = time.monotonic()
+            self.cluster.until_serving(besides=before)
+            self.cluster.until_served()
+            self.takeovers["a pause"].append(time.monotonic() - began)
+            service.get_container_client(CONTAINER).upload_blob("fresh", b"new", overwrite=True)
+            time.sleep(max(0, PAUSE_SECONDS - (time.monotonic() - began)))
+            # They are waiting for it when it goes on.
+            readers = [threading.Thread(target=lambda: answers.put(read(before))) for _ in range(READERS)]
+            for reader in readers:
+                reader.start()
+            time.sleep(0.5)
+        for reader in readers:
+            reader.join()
+        said = [answers.get() for _ in range(READERS)]
+        self.verdicts.none("stale answers of a node that was paused", [answer for answer in said if answer not in (None, b"new")])
+        ended = wait_until(lambda: not before.running(), 30, 0.05)
+        self.verdicts.check("its process ends", ended and before.process.returncode == 1, "exit code 1", before.process.returncode)
+        service.get_container_client(CONTAINER).delete_blob("fresh")
+
+    def stop(self):
+        """The node that serves is stopped in order."""
+        before = self.cluster.until_serving()
+        before.send(signal.SIGTERM)
+        began = time.monotonic()
+        self.cluster.until_serving(besides=before)
+        self.cluster.until_served()
+        self.verdicts.figure("handed over in", f"{time.monotonic() - began:.1f} s")
+        self.verdicts.equal("exit code after SIGTERM", before.process.wait(60), 0)
+
+    def everything(self):
+        """All nodes are killed at once."""
+        for node in self.cluster.nodes:
+            node.kill()
+
+    def etcd(self):
+        """etcd is killed, and comes back after a long time."""
+        self.cluster.etcd.kill()
+        time.sleep(self.away_seconds)
+        self.cluster.etcd.start()
+        # Longer than all sessions.
+        time.sleep(SESSION_SECONDS)
+
+
+def replace_nodes(cluster, cycles, verdicts):
+    """Loses a node for good, drains another one, and adds one for each, under load."""
+    serving = cluster.until_serving()
+    lost, drained = [node for node in cluster.nodes if node is not serving]
+
+    def whole():
+        status = cluster.status()
+        return status["short_groups"] + status["unfinished_groups"] == 0
+
+    def lose():
+        lost.kill()
+        shutil.rmtree(lost.data[0])
+        cluster.add()
+        code, _, complaint = cluster.command("remove", lost.name)
+        verdicts.check("a node with copies is not removed just so", code != 0 and "--lost" in complaint, "refused", complaint)
+        verdicts.equal("exit code of `cluster remove --lost`", cluster.command("remove", lost.name, "--lost")[0], 0)
+        cluster.forget(lost)
+        began = time.monotonic()
+        verdicts.check("all groups have their copies again", wait_until(whole, REPAIR_SECONDS, 0.2), "all", cluster.status()["short_groups"])
+        verdicts.figure("repaired in", f"{time.monotonic() - began:.1f} s")
+
+    def drain():
+        cluster.add()
+        cluster.command("drain", drained.name)
+        began = time.monotonic()
+        empty = wait_until(lambda: groups_of(cluster, drained) == 0, REPAIR_SECONDS, 0.2)
+        verdicts.check("a drained node has no copies", empty, "0 groups", groups_of(cluster, drained))
+        verdicts.figure("drained in", f"{time.monotonic() - began:.1f} s")
+        verdicts.equal("exit code of `cluster remove`", cluster.command("remove", drained.name)[0], 0)
+        wait_until(lambda: not drained.running(), 30, 0.05)
+        verdicts.equal("exit code of a removed node", drained.process.returncode, 1)
+        cluster.forget(drained)
+        verdicts.check("and all groups have their copies", wait_until(whole, REPAIR_SECONDS, 0.2), "all", cluster.status()["short_groups"])
+
+    def lose_server():
+        """What is left was never on the nodes that the bytes were written to."""
+        before = cluster.until_serving()
+        before.kill()
+        shutil.rmtree(before.data[0])
+        verdicts.equal("exit code of `cluster remove --lost`", cluster.command("remove", before.name, "--lost")[0], 0)
+        cluster.forget(before)
+        cluster.until_served()
+
+    for number, change in enumerate((lose, drain, lose_server)):
+        cycles.harm.last = cycles.harm.copies if change is not lose_server else lose_server
+        for complaint in cycles.run(f"replaced {number}", change)[:5]:
+            print(complaint, flush=True)
+
+
+def groups_of(cluster, node):
+    """In how many groups a node has copies."""
+    return next(known["groups"] for known in cluster.status()["nodes"] if known["name"] == node.name)
+
+
+def read(node):
+    """What a node says of the blob that was changed while it was paused; None if it does not answer."""
+    try:
+        service = Account(node.blob_address).service(connection_timeout=2, read_timeout=10)
+        return service.get_blob_client(CONTAINER, "fresh").download_blob().readall()
+    except HttpResponseError as error:
+        if error.status_code != 503:
+            raise
+        return None
+    except AzureError:
+        return None
+
+
+def main(options, scratch):
+    verdicts = Verdicts(f"a cluster, {options.cycles} cycles, {options.threads} threads")
+    other = Server(options.binary, [scratch / "other"], scratch / "other.log")
+    extra = [*load.SERVED_WITH[:1], "--journal-bytes=8388608", *options.serve_arg]
+    with other, Cluster(options.binary, scratch, extra) as cluster:
+        other.start()
+        everything = load.everything(cluster, other, CONTAINER, options.threads)
+        store = load.AzureStore(cluster.account, CONTAINER)
+        harm = Harm(cluster, verdicts, 20 if options.small else 60)
+        cycles = Cycles(harm, store, everything, options)
+        cycles.run_all("load, harm, verify", options.cycles, harm.crash)
+        for after, seconds in harm.takeovers.items():
+            if seconds:
+                middle = sorted(seconds)[len(seconds) // 2]
+                verdicts.figure(f"without a server after {after}, median and worst", f"{middle:.1f} s, {max(seconds):.1f} s")
+        replace_nodes(cluster, cycles, verdicts)
+        verdicts.none("blobs in doubt after something that no client may notice", cycles.noticed)
+        nodes = {node["name"]: (node["state"], node["serving"]) for node in cluster.status()["nodes"] if node["state"] != "removed"}
+        serving = cluster.serving().name
+        verdicts.equal("cluster status", nodes, {node.name: ("active", node.name == serving) for node in cluster.nodes})
+        verdicts.equal("exit codes after SIGTERM", {node.stop() for node in cluster.nodes}, {0})
+    cycles.verdicts(verdicts)
+    return verdicts.exit_code()
+
+
+if __name__ == "__main__":
+    flags = cli.parser(__doc__)
+    flags.add_argument("--cycles", type=int, help="harms (default 48; 6 with --small)")
+    flags.add_argument("--threads", type=int, default=8, help="workers, each with its own blobs")
+    flags.add_argument("--load-seconds", type=float, default=2.0, help="longest load before a harm")
+    flags.add_argument("--seed", default="21", help="makes the same sequence of operations again")
+    parsed = cli.parse(flags)
+    parsed.cycles = parsed.cycles or (6 if parsed.small else 48)
+    cli.run(main, parsed)
