@@ -8,7 +8,7 @@ from . import pictures
 from .browser import Browser
 from .measure import wait_until
 from .partition_login import ask, link
-from .server import free_port
+from .ports import free_port
 
 ACCOUNT = "devstoreaccount1"
 ARROW_UP, ARROW_LEFT = "\ue013", "\ue012"
@@ -164,10 +164,16 @@ def drawn(commands, load, browser, verdicts):
     verdicts.check("the pauses are summed up", "the longest" in pauses[0], found=pauses)
     rows = browser.run(ROWS, "#busiest")
     verdicts.check("the busiest partition is named", any(ACCOUNT in row[10] for row in rows[:3]), found=str(rows[:1]))
-    # Somebody puts blobs all the while.
-    totals = {what: sum(float(row[column].replace(",", "")) for row in rows)
-            for what, column in (("reads", 3), ("writes", 4), ("processor", 6), ("log", 8))}
-    verdicts.check("with their requests by class, processor time and log", all(totals.values()), found=totals)
+    # Somebody puts blobs all the while, on a slow machine two a second: one sample may show none of a kind.
+    most = {"reads": 0.0, "writes": 0.0, "processor": 0.0, "log": 0.0}
+
+    def are_shown():
+        rows = browser.run(ROWS, "#busiest")
+        for what, column in (("reads", 3), ("writes", 4), ("processor", 6), ("log", 8)):
+            most[what] = max(most[what], sum(float(row[column].replace(",", "")) for row in rows))
+        return all(most.values())
+
+    verdicts.check("with their requests by class, processor time and log", wait_until(are_shown, 60), found=most)
 
 
 def filtered(browser, verdicts):
@@ -176,15 +182,30 @@ def filtered(browser, verdicts):
     counts = {kind: int(browser.run(TEXT, f"#show-{kind} small")) for kind in kinds}
     verdicts.check("each kind of change can be chosen, and how many there are is shown", min(counts.values()) > 0, found=counts)
     colour = browser.run(STYLES, "#show-merge i", "color")[0]
-    with_it = browser.run(COLOURS, "map").get(colour, 0)
-    browser.run(CLICK, "#show-merge")
-    wait_until(lambda: browser.run("return document.querySelector('#show-merge').getAttribute('aria-pressed')") == "false", 30)
-    without = browser.run(COLOURS, "map").get(colour, 0)
-    kinds = {row[1].split()[-1] for row in all_rows(browser, "#changes")}
+
+    def pixels():
+        return browser.run(COLOURS, "map").get(colour, 0)
+
+    # A split drawn over a merge may hide it. A change is on the map once a sample is as young as it.
+    others = [kind for kind in kinds if kind != "merge"]
+    for kind in others:
+        press(browser, kind, "false")
+    wait_until(lambda: pixels() > 20, 30)
+    with_it = pixels()
+    press(browser, "merge", "false")
+    without = pixels()
     verdicts.check("a kind that is left out is not on the map", with_it > 20 and without == 0, found=f"{with_it}, {without} pixels")
-    verdicts.check("nor in the table", "merge" not in kinds and "split" in kinds, found=kinds)
-    browser.run(CLICK, "#show-merge")
-    wait_until(lambda: browser.run("return document.querySelector('#show-merge').getAttribute('aria-pressed')") == "true", 30)
+    for kind in others:
+        press(browser, kind, "true")
+    shown = {row[1].split()[-1] for row in all_rows(browser, "#changes")}
+    verdicts.check("nor in the table", "merge" not in shown and "split" in shown, found=shown)
+    press(browser, "merge", "true")
+
+
+def press(browser, kind, then):
+    """Presses the button of a kind of change and waits until it says that it is pressed, or is not."""
+    browser.run(CLICK, f"#show-{kind}")
+    wait_until(lambda: browser.run("return document.querySelector(arguments[0]).getAttribute('aria-pressed')", f"#show-{kind}") == then, 30)
 
 
 def labelled(browser, load, verdicts):

@@ -64,7 +64,7 @@ export function Busiest({ model }) {
   const order = [...model.partitions].sort((a, b) => b.rates.requests - a.rates.requests || a.id - b.id).slice(0, 100);
   const stopped = p => (p.stopped ? ` (takes no writes: ${p.stopped})` : "");
   const rows = order.map(p => ({ key: p.id, cells: [p.id, p.host, rate(p.rates.requests), rate(p.rates.reads), rate(p.rates.writes),
-    rate(p.rates.lists), (p.rates.cpu / 1e4).toFixed(1), (p.queue_age_us / 1e3).toFixed(1), whole(p.rates.log / 1024), whole(p.rows),
+    rate(p.rates.lists), (p.rates.cpu / 1e4).toFixed(1), (p.queue_age_us / 1e3).toFixed(1), rate(p.rates.log / 1024), whole(p.rows),
     `${p.from || "(the beginning)"}${stopped(p)}`] }));
   return html`<${Table} id="busiest" title="Busiest partitions" rows=${rows} none="No partition is known yet."
     columns=${[number("partition"), number("host"), number("requests/s"), number("reads/s"), number("writes/s"), number("lists/s"),
