@@ -91,6 +91,8 @@ impl Capacity for ClusterCapacity {
         false
     }
 
+    /// Never. Before this changes, a watch of copies must know of processes that come and go while
+    /// it lasts (`index/inflight/cluster.rs`).
     fn is_audited(&self) -> bool {
         false
     }

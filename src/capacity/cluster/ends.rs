@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::future::join_all;
@@ -10,6 +11,7 @@ use futures_util::stream::FuturesUnordered;
 use super::At;
 use super::ClusterCapacity;
 use super::Found;
+use super::SILENCE_MAX;
 use super::not_recorded;
 use super::of_another_node;
 use super::writers::Writing;
@@ -18,6 +20,7 @@ use crate::capacity::CopyInfo;
 use crate::capacity::Error;
 use crate::capacity::ExtentKind;
 use crate::capacity::ExtentState;
+use crate::capacity::copies::Patience;
 use crate::capacity::copies::Settlement;
 use crate::capacity::copies::Settling;
 use crate::capacity::copies::Unsettled;
@@ -29,6 +32,10 @@ use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 use crate::types::Location;
+
+/// How long a member that failed lately is asked for its copy before an agreement. Without its
+/// answer the agreement goes on as without the member.
+const SUSPECT_WAIT: Duration = Duration::from_millis(100);
 
 impl From<Unsettled> for Error {
     fn from(unsettled: Unsettled) -> Self {
@@ -117,9 +124,8 @@ impl ClusterCapacity {
             }
             (None, ExtentKind::Log | ExtentKind::Run) => epoch,
         };
-        let members = reachable.into_iter().map(|at| at.member).collect();
         let copy = of_kind(copy, &copies);
-        let settled = self.settling(copy, epoch.max(above)).run(&members).await?;
+        let settled = self.settle(copy, epoch.max(above), &reachable).await?;
         if let Some(writing) = writing {
             if self.has_kept_all(writing, settled).await {
                 self.writers.note_whole(extent);
@@ -136,8 +142,25 @@ impl ClusterCapacity {
         settled.end >= appended && settled.sealed >= self.ids.copies_min()
     }
 
-    pub(super) fn settling(&self, copy: CopyId, epoch: Epoch) -> Settling<'_> {
-        Settling { copy, epoch, record: &self.ends, clock: Some(&*self.env.clock) }
+    /// Agrees on the end of an extent with these members. Those that failed lately are waited for
+    /// only while there are too few others.
+    pub(super) async fn settle(
+        &self,
+        copy: CopyId,
+        epoch: Epoch,
+        members: &[At],
+    ) -> Result<Settlement, Unsettled> {
+        let suspects = self.ids.suspects();
+        let (failed, well): (Vec<_>, Vec<_>) =
+            members.iter().partition(|at| suspects.contains(&at.node));
+        let patience = Patience {
+            clock: &*self.env.clock,
+            expected: well.len(),
+            enough: self.ids.copies_min(),
+        };
+        let members = well.into_iter().chain(failed).map(|at| Arc::clone(&at.member)).collect();
+        let record = &self.ends;
+        Settling { copy, epoch, record, patience: Some(patience) }.run(&members).await
     }
 
     /// Frees locations on all members that can be reached. One that cannot compares its dead ranges
@@ -209,8 +232,7 @@ impl ClusterCapacity {
             // Nobody writes it any more, but only an end that is settled may be forgotten.
             let highest = copies.iter().map(|(_, copy)| copy.epoch).max();
             let epoch = highest.unwrap_or(Epoch::new(0)).next();
-            let members = reachable.iter().map(|at| at.member.clone()).collect();
-            self.settling(of_kind(copy, &copies), epoch).run(&members).await?;
+            self.settle(of_kind(copy, &copies), epoch, &reachable).await?;
             copies = self.copies_at(&reachable, extent).await;
         }
         let reports = reports(&record, &copies, extent);
@@ -235,9 +257,12 @@ impl ClusterCapacity {
 
     /// The copies of an extent on those of these members that answer.
     pub(super) async fn copies_at(&self, members: &[At], extent: ExtentId) -> Vec<(At, CopyInfo)> {
-        let found = members.iter().map(|at| async move {
-            let copy = self.soon(at.node, at.member.copy(extent)).await.ok()??;
-            Some((at.clone(), copy))
+        let suspects = self.ids.suspects();
+        let found = members.iter().map(|at| {
+            let is_suspect = suspects.contains(&at.node);
+            let patience = if is_suspect { SUSPECT_WAIT } else { SILENCE_MAX };
+            let copy = self.within(patience, at.node, at.member.copy(extent));
+            async move { Some((at.clone(), copy.await.ok()??)) }
         });
         join_all(found).await.into_iter().flatten().collect()
     }

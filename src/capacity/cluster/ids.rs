@@ -24,6 +24,8 @@ use crate::capacity::groups::Dealt;
 use crate::capacity::groups::GroupFollower;
 use crate::capacity::groups::GroupMaker;
 use crate::capacity::groups::GroupRecord;
+use crate::capacity::groups::GroupState;
+use crate::capacity::groups::NodeRow;
 use crate::capacity::groups::Placed;
 use crate::capacity::groups::Want;
 use crate::capacity::groups::place_apart;
@@ -84,6 +86,8 @@ pub struct GroupIds {
     /// Groups that are to be closed.
     closing: Mutex<BTreeSet<GroupId>>,
     is_refilling: AtomicBool,
+    /// Whether this process has created a log or a run: it serves the index.
+    serves_index: AtomicBool,
 }
 
 /// A node that failed.
@@ -126,6 +130,12 @@ fn room_min(kind: ExtentKind) -> u64 {
     }
 }
 
+/// Whether a node gets new extents.
+fn takes(table: &[NodeRow], node: NodeId) -> bool {
+    let row = table.iter().find(|row| row.id == node);
+    row.is_some_and(|row| row.state == NodeState::Active && !row.is_away)
+}
+
 impl GroupIds {
     /// Makes no group yet.
     #[must_use]
@@ -141,6 +151,7 @@ impl GroupIds {
             created: Mutex::default(),
             closing: Mutex::default(),
             is_refilling: AtomicBool::new(false),
+            serves_index: AtomicBool::new(false),
         })
     }
 
@@ -215,6 +226,18 @@ impl GroupIds {
         self.passed_over().iter().any(|node| record.has_member(*node))
     }
 
+    /// Whether a closed group will get other members: one of them takes nothing new, or it has
+    /// fewer copies than there could be.
+    pub(super) fn leaves(&self, record: &GroupRecord) -> bool {
+        let table = self.parts.nodes.table();
+        let is_left = record.members().iter().any(|node| !takes(&table, *node));
+        let has_fewer = || {
+            let possible = self.place(ROOM_MIN, &self.passed_over(), (&[], 0)).members.len();
+            record.members().len() < possible
+        };
+        record.state() == GroupState::Closed && (is_left || has_fewer())
+    }
+
     /// Notes that all members have an extent, or that it is never created.
     pub(super) fn created(&self, extent: ExtentId) {
         lock(&self.created).push(extent);
@@ -281,12 +304,8 @@ impl GroupIds {
             dealer.created(*extent);
         }
         let table = self.parts.nodes.table();
-        let takes = |node: &NodeId| {
-            let row = table.iter().find(|row| row.id == *node);
-            row.is_some_and(|row| row.state == NodeState::Active && !row.is_away)
-        };
         let mut closing = Vec::new();
-        for node in dealer.members().into_iter().filter(|node| !takes(node)) {
+        for node in dealer.members().into_iter().filter(|node| !takes(&table, *node)) {
             closing.append(&mut dealer.without_member(node));
         }
         // Made while nodes were passed over.
@@ -327,7 +346,8 @@ impl GroupIds {
             // Also after a panic.
             let refilling = Refilling(&this.is_refilling);
             let created = std::mem::take(&mut *lock(&this.created));
-            for kind in KINDS {
+            let serves_index = this.serves_index.load(Ordering::Relaxed);
+            for kind in KINDS.into_iter().filter(|kind| *kind == ExtentKind::Data || serves_index) {
                 if let Err(error) = this.refill(kind, &created).await {
                     tracing::debug!(%error, "a group is made later");
                 }
@@ -338,6 +358,9 @@ impl GroupIds {
     }
 
     async fn deal(&self, kind: ExtentKind) -> Result<Dealt, coordinator::Error> {
+        if group_kind(kind) == ExtentKind::Log {
+            self.serves_index.store(true, Ordering::Relaxed);
+        }
         let mut dealer = self.dealer(kind).lock().await;
         let passed_over = self.passed_over();
         let mut avoid = &passed_over[..];

@@ -155,10 +155,20 @@ impl ClusterCapacity {
         node: NodeId,
         call: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
+        self.within(SILENCE_MAX, node, call).await
+    }
+
+    /// As [`Self::soon`], with another time.
+    async fn within<T>(
+        &self,
+        silence_max: Duration,
+        node: NodeId,
+        call: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
         let answer = tokio::select! {
             biased;
             answer = call => answer,
-            () = self.env.clock.sleep(SILENCE_MAX) => {
+            () = self.env.clock.sleep(silence_max) => {
                 Err(Error::NoAnswer { reason: "it has been silent for too long".to_owned() })
             }
         };

@@ -223,9 +223,9 @@ impl ClusterCapacity {
         let known = || before.iter().filter_map(|(_, copy)| *copy);
         let Some(first) = known().next() else { return Ok(None) };
         let epoch = known().map(|copy| copy.epoch).max().unwrap_or(first.epoch);
-        let members = before.iter().map(|(at, _)| Arc::clone(&at.member)).collect();
+        let members: Vec<At> = before.iter().map(|(at, _)| at.clone()).collect();
         let copy = CopyId { extent, kind: first.kind };
-        let settled = match self.settling(copy, epoch).run(&members).await {
+        let settled = match self.settle(copy, epoch, &members).await {
             Ok(settled) => settled,
             Err(error) => {
                 tracing::info!(%extent, %error, "copies of an extent are completed later");

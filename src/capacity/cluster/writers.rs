@@ -24,6 +24,7 @@ use crate::capacity::ExtentKind;
 use crate::capacity::ExtentState;
 use crate::capacity::copies::CopyWriter;
 use crate::capacity::copies::GivenUp;
+use crate::capacity::groups::Followed;
 use crate::capacity::groups::GroupState;
 use crate::types::Epoch;
 use crate::types::ExtentId;
@@ -67,6 +68,11 @@ impl Writers {
         let writers = self.lock();
         let of_group = writers.iter().filter(|(extent, _)| extent.group() == group);
         of_group.map(|(extent, writing)| (*extent, writing.clone())).collect()
+    }
+
+    /// The open extents of this process.
+    fn all(&self) -> Vec<(ExtentId, Writing)> {
+        self.lock().iter().map(|(extent, writing)| (*extent, writing.clone())).collect()
     }
 
     /// The writer of an extent, which is no longer found here.
@@ -247,6 +253,26 @@ impl ClusterCapacity {
         let read = self.groups.read(extent.group()).await.map_err(|error| not_recorded(&error))?;
         let is_agreed = read.is_none_or(|at| at.record.length(extent).is_some());
         if is_sealed && !is_agreed { Ok(()) } else { Err(Error::Sealed { extent }) }
+    }
+
+    /// Ends the data extents of this process whose groups are to be repaired: their writers go on
+    /// in other groups when they append next, and a writer that is idle would hold up the repair.
+    /// Logs and runs are ended by their partitions.
+    pub async fn leave_groups(&self) {
+        let ids: BTreeSet<GroupId> =
+            self.writers.all().iter().map(|(extent, _)| extent.group()).collect();
+        for group in ids {
+            let Followed::Record(at) = self.groups.get(group) else { continue };
+            if at.record.kind() != ExtentKind::Data || !self.ids.leaves(&at.record) {
+                continue;
+            }
+            for (extent, writing) in self.writers.of_group(group) {
+                match self.end(extent, writing.epoch).await {
+                    Ok(end) => tracing::debug!(%extent, %end, "its group is repaired"),
+                    Err(error) => tracing::info!(%extent, %error, "it is ended later"),
+                }
+            }
+        }
     }
 
     fn writing(&self, extent: ExtentId, epoch: Epoch) -> Result<Writing, Error> {

@@ -22,7 +22,7 @@ mod writer;
 pub use group_ends::GroupEnds;
 #[cfg(test)]
 use settle::settle;
-pub use settle::{EndRecord, Recorded, Settlement, Settling, Unsettled};
+pub use settle::{EndRecord, Patience, Recorded, Settlement, Settling, Unsettled};
 pub use writer::{CopyWriter, GivenUp};
 
 use std::sync::Arc;

@@ -104,6 +104,17 @@ struct Reached {
 /// copy sealed when it is back.
 const OTHERS_WAIT: Duration = Duration::from_secs(1);
 
+/// Which members an agreement waits for.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience<'a> {
+    /// Measures the time: no member is waited for longer than a second after the first answer.
+    pub clock: &'a dyn Clock,
+    /// The first members of the list, which are expected to answer. The others failed lately.
+    pub expected: usize,
+    /// How many answers suffice when all expected members have answered or failed.
+    pub enough: usize,
+}
+
 /// An agreement on the end of an extent.
 #[derive(Clone, Copy, Debug)]
 pub struct Settling<'a> {
@@ -113,8 +124,8 @@ pub struct Settling<'a> {
     pub epoch: Epoch,
     /// Where the end is recorded.
     pub record: &'a dyn EndRecord,
-    /// Without one, all members are waited for until their calls end.
-    pub clock: Option<&'a dyn Clock>,
+    /// Without it, all members are waited for until their calls end.
+    pub patience: Option<Patience<'a>>,
 }
 
 /// As [`Settling::run`], which waits for all members.
@@ -125,7 +136,7 @@ pub(super) async fn settle(
     epoch: Epoch,
     record: &dyn EndRecord,
 ) -> Result<Settlement, Unsettled> {
-    Settling { copy, epoch, record, clock: None }.run(members).await
+    Settling { copy, epoch, record, patience: None }.run(members).await
 }
 
 impl Settling<'_> {
@@ -135,9 +146,9 @@ impl Settling<'_> {
     /// # Errors
     /// [`Unsettled`]; nothing that was answered is lost.
     pub async fn run(&self, members: &Members) -> Result<Settlement, Unsettled> {
-        let Self { copy, epoch, record, clock } = *self;
+        let Self { copy, epoch, record, patience } = *self;
         let recorded = record.recorded(copy.extent).await.map_err(Unsettled::NotRecorded)?;
-        let reached = reach(members, copy, epoch, clock).await;
+        let reached = reach(members, copy, epoch, patience).await;
         agree(reached, (copy, epoch), (recorded, record)).await
     }
 }
@@ -195,38 +206,52 @@ async fn reach(
     members: &Members,
     copy: CopyId,
     epoch: Epoch,
-    clock: Option<&dyn Clock>,
+    patience: Option<Patience<'_>>,
 ) -> Vec<Reached> {
-    let fenced = members.iter().map(|member| async move {
-        let end = member.fence(copy, epoch).await.ok()?;
-        let info = member.copy(copy.extent).await.ok()??;
-        let sealed = info.state == ExtentState::Sealed;
-        // Another settler may have cut and sealed the copy since the fence.
-        let end = if sealed { info.end } else { end };
-        Some(Reached { member: Arc::clone(member), end, sealed, incomplete: info.incomplete })
-    });
+    let fenced = members
+        .iter()
+        .enumerate()
+        .map(|(at, member)| async move { (at, fence(Arc::clone(member), copy, epoch).await) });
     let mut answers: FuturesUnordered<_> = fenced.collect();
     let mut reached = Vec::new();
-    while let Some(answer) = answers.next().await {
+    let mut expected = patience.map_or(members.len(), |patience| patience.expected);
+    let expects = |at: usize| usize::from(patience.is_none_or(|patience| at < patience.expected));
+    while let Some((at, answer)) = answers.next().await {
+        expected -= expects(at);
         reached.extend(answer);
         if !reached.is_empty() {
             break;
         }
     }
+    let Some(Patience { clock, enough, .. }) = patience else {
+        while let Some((_, answer)) = answers.next().await {
+            reached.extend(answer);
+        }
+        return reached;
+    };
     let others = async {
-        while let Some(answer) = answers.next().await {
+        while expected > 0 || reached.len() < enough {
+            let Some((at, answer)) = answers.next().await else { break };
+            expected -= expects(at);
             reached.extend(answer);
         }
     };
-    match clock {
-        Some(clock) => tokio::select! {
-            biased;
-            () = others => {}
-            () = clock.sleep(OTHERS_WAIT) => {}
-        },
-        None => others.await,
+    tokio::select! {
+        biased;
+        () = others => {}
+        () = clock.sleep(OTHERS_WAIT) => {}
     }
     reached
+}
+
+/// Fences one member; `None` if it fails.
+async fn fence(member: Arc<dyn Member>, copy: CopyId, epoch: Epoch) -> Option<Reached> {
+    let end = member.fence(copy, epoch).await.ok()?;
+    let info = member.copy(copy.extent).await.ok()??;
+    let sealed = info.state == ExtentState::Sealed;
+    // Another settler may have cut and sealed the copy since the fence.
+    let end = if sealed { info.end } else { end };
+    Some(Reached { member, end, sealed, incomplete: info.incomplete })
 }
 
 /// Gives every copy that was reached the bytes up to `end`, which one of them has.

@@ -156,6 +156,41 @@ fn nodes_that_leave_together_do_not_wait_for_each_other() {
     });
 }
 
+/// A writer that is idle does not hold up the repair of the group that it has written to last.
+#[test]
+fn idle_writer_leaves_a_group_whose_member_is_replaced() {
+    run(async {
+        let cluster = Cluster::new(50).await;
+        cluster.heed().await;
+        let bytes = payload(10, 60_000);
+        let group = cluster.group(ExtentKind::Data).await.record.id();
+        let extent = group.extents().next().unwrap();
+        let mut table = cluster.table();
+        let (writer, _) = cluster.process_with_copies(None, table.clone(), 2).await;
+        writer.create(extent, ExtentKind::Data, ONE).await.unwrap();
+        let appended = append(&writer, extent, ExtentOffset::START, &bytes).await.unwrap();
+        // The group is in use: nothing happens.
+        writer.leave_groups().await;
+        assert_eq!(cluster.node(1).copy(extent).await.unwrap().unwrap().state, ExtentState::Open);
+        cluster.node(1).set_calls(Calls::Lost);
+        cluster.node(1).block();
+        table.retain(|row| row.id != NodeId::new(1));
+        cluster.set_table(&table);
+        writer.leave_groups().await;
+        assert_eq!(cluster.node(2).copy(extent).await.unwrap().unwrap().state, ExtentState::Open);
+        let closed = |record: &GroupRecord| Ok(record.closed());
+        let at = groups::change(&*cluster.coordinator, group, &[], closed).await.unwrap();
+        writer.groups.note(at);
+        writer.leave_groups().await;
+        let copy = cluster.node(2).copy(extent).await.unwrap().unwrap();
+        assert_eq!(copy.state, ExtentState::Sealed);
+        // It goes on in another one.
+        let refused = append(&writer, extent, copy.end, &bytes).await;
+        assert!(matches!(refused, Err(Error::Sealed { .. })), "{refused:?}");
+        assert_eq!(read(&writer, &appended.locations[0]).await.unwrap(), bytes);
+    });
+}
+
 /// The repair was interrupted: the new member has a part of an extent.
 #[test]
 fn member_that_has_a_part_does_not_decide_the_end() {

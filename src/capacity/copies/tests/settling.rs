@@ -1,6 +1,7 @@
 //! The agreement on the end of an extent, step by step.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::cluster::Calls;
 use super::cluster::Ends;
@@ -13,10 +14,14 @@ use crate::capacity::Member;
 use crate::capacity::copies::CopyWriter;
 use crate::capacity::copies::EndRecord;
 use crate::capacity::copies::Members;
+use crate::capacity::copies::Patience;
+use crate::capacity::copies::Settling;
 use crate::capacity::copies::Unsettled;
 use crate::capacity::copies::settle;
 use crate::capacity::member::verify;
 use crate::capacity::units::index;
+use crate::env::Clock;
+use crate::env::clock::SimClock;
 use crate::types::ExtentOffset;
 
 async fn three() -> Vec<Arc<Node>> {
@@ -136,6 +141,29 @@ fn recorded_end_counts_when_no_sealed_copy_is_reached() {
         settle(&members(&nodes), COPY, TWO, &record).await.unwrap();
         assert_eq!(ends(&nodes).await, vec![(ExtentState::Sealed, settled.end); 3]);
     });
+}
+
+/// A member that failed lately costs no time while enough others are there.
+#[test]
+fn members_that_failed_lately_are_waited_for_only_while_others_are_too_few() {
+    for (expected, silent, sealed, waits) in
+        [(3, &[2][..], 2, true), (2, &[2], 2, false), (1, &[1, 2], 1, true), (1, &[2], 2, false)]
+    {
+        run(async {
+            let (nodes, mut writer) = written().await;
+            writer.append(one(1, 5_000)).await.unwrap();
+            for at in silent {
+                nodes[*at].block();
+            }
+            let (record, clock) = (Ends::default(), SimClock::new());
+            let patience = Some(Patience { clock: &clock, expected, enough: 2 });
+            let settling = Settling { copy: COPY, epoch: TWO, record: &record, patience };
+            let began = clock.monotonic();
+            let settled = settling.run(&members(&nodes)).await.unwrap();
+            let waited = clock.monotonic() - began >= Duration::from_secs(1);
+            assert_eq!((settled.sealed, waited), (sealed, waits), "{expected} of {silent:?}");
+        });
+    }
 }
 
 #[test]
