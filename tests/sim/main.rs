@@ -260,7 +260,6 @@ const NODE_EVENTS: &[&str] = &[
     "connections cut",
     "nodes silent",
     "changes done",
-    "changes unknown",
     "splits",
     "index_flushes",
     "flips",

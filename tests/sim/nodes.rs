@@ -15,6 +15,7 @@ use blockyard::capacity::CatalogPlace;
 use blockyard::capacity::LocalMember;
 use blockyard::capacity::Member;
 use blockyard::capacity::OpenExtents;
+use blockyard::capacity::ReadLeases;
 use blockyard::capacity::cluster::ClusterCapacity;
 use blockyard::capacity::cluster::ClusterParts;
 use blockyard::capacity::cluster::GroupIds;
@@ -166,9 +167,7 @@ impl CapacityNodes {
         }));
         let capacity = Arc::new(ClusterCapacity::new(parts, Arc::clone(&ids)));
         let shared = Arc::clone(&coordinator);
-        // With the leases of `capacity`, in 2 of 50 histories a write gets a 503 while a node is in
-        // trouble: to be understood first.
-        let leases = None;
+        let leases = Some(Arc::clone(&capacity) as Arc<dyn ReadLeases>);
         let base = Base { env, capacity, coordinator, cluster: NUMBER, extent_ids: ids, leases };
         let (machine, lives) = (machine.clone(), Mutex::new(lives));
         Ok((Self { machine, net, coordinator: shared, lives, _following: following }, base))

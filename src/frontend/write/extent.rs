@@ -21,6 +21,9 @@ use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 use crate::types::Location;
 
+/// How often an append is tried, each time in another extent.
+const TRIES_MAX: usize = 5;
+
 /// Data extents have one writer for their whole life, so their epoch never changes.
 const EPOCH: Epoch = Epoch::new(1);
 
@@ -96,7 +99,8 @@ impl ExtentWriter {
         Self { shared, open: None }
     }
 
-    /// Appends payloads; rolls once when the current extent refuses.
+    /// Appends payloads; rolls when the current extent refuses. In a cluster the members of the
+    /// next one may refuse too, so it is tried several times.
     pub(super) async fn append(
         &mut self,
         payloads: Vec<Payload>,
@@ -105,30 +109,35 @@ impl ExtentWriter {
         if self.open.is_some_and(|open| open.end.get() >= self.shared.extent_bytes_max) {
             self.seal();
         }
-        match self.try_append(payloads.clone(), durability).await {
-            Ok(done) => Ok(done),
-            // A full disk refuses a new extent too. The old one is used again when there is space.
-            Err(NotStored::Capacity(capacity::Error::Full)) => Err(capacity::Error::Full.into()),
-            Err(NotStored::NoId) => Err(NotStored::NoId),
-            Err(NotStored::Capacity(error)) => {
-                // Reclaim seals an open extent that holds much garbage, and removes it once all of
-                // it is garbage.
-                let is_sealed = matches!(
-                    error,
-                    capacity::Error::Sealed { .. } | capacity::Error::NoSuchExtent { .. }
-                );
-                if is_sealed {
-                    tracing::debug!(%error, "reclaim has sealed the extent: rolling to a new one");
-                } else {
-                    tracing::warn!(%error, "an append failed: rolling to a new extent");
+        let mut tries = 1;
+        loop {
+            let error = match self.try_append(payloads.clone(), durability).await {
+                Ok(done) => return Ok(done),
+                // A full disk refuses a new extent too. The old one is used again when there is
+                // space.
+                Err(NotStored::Capacity(capacity::Error::Full)) => {
+                    return Err(capacity::Error::Full.into());
                 }
-                self.seal();
-                let done = self.try_append(payloads, durability).await;
-                if done.is_err() {
-                    self.seal();
-                }
-                done
+                Err(NotStored::NoId) => return Err(NotStored::NoId),
+                Err(NotStored::Capacity(error)) => error,
+            };
+            // Reclaim seals an open extent that holds much garbage, and removes it once all of it
+            // is garbage.
+            let is_sealed = matches!(
+                error,
+                capacity::Error::Sealed { .. } | capacity::Error::NoSuchExtent { .. }
+            );
+            if is_sealed {
+                tracing::debug!(%error, "the extent is sealed: rolling to a new one");
+            } else {
+                tracing::warn!(%error, "an append failed: rolling to a new extent");
             }
+            self.seal();
+            let passes = is_sealed || matches!(error, capacity::Error::NoAnswer { .. });
+            if tries == TRIES_MAX || tries > 1 && !passes {
+                return Err(error.into());
+            }
+            tries += 1;
         }
     }
 

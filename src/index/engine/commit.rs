@@ -40,6 +40,10 @@ pub(crate) const ROWS_IN_TURN: usize = 2_048;
 /// Rows added before the committer yields to other tasks of the thread. Long values count as
 /// several rows.
 const TURN_ROWS: usize = 1_024;
+/// How often a record is appended elsewhere, in a cluster, when members fail.
+const TRIES_ELSEWHERE: usize = 4;
+/// The pause before the next try: a node that was just found to fail is passed over then.
+const TRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// The state of the committer. Only its task has access.
 #[derive(Debug)]
@@ -273,33 +277,32 @@ impl Committer {
     }
 
     /// Appends a record. If that fails, tries again in a new extent, whose link leaves out the
-    /// failed append.
+    /// failed append. A failure says that nothing was written only if that holds for all tries.
     async fn persist(&mut self, record: Bytes, highest: Sequence) -> Result<(), Failed> {
         if let Some(failed) = &self.failed {
             return Err(failed.clone());
         }
         let mut first = Failed::Full(Full::Disks);
         if self.log.is_open() {
-            match self.log.append(record.clone(), highest).await {
+            match self.append(record.clone(), highest).await {
                 Ok(()) => return Ok(()),
                 Err(failed) => first = failed,
             }
+            if self.failed.is_some() {
+                return Err(first);
+            }
         }
-        let second = match first {
+        let failed = match first {
             Failed::Fenced => Failed::Fenced,
             Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_) | Failed::Other(_) => {
-                tracing::debug!(
-                    partition = %self.core.id,
-                    "an append failed; the log moves to a new extent"
-                );
-                match self.roll_and_append(record, highest).await {
+                match self.persist_elsewhere(record, highest, &mut first).await {
                     Ok(()) => return Ok(()),
                     Err(failed) => failed,
                 }
             }
         };
-        let failure = match (first, second) {
-            // Another owner has the partition and perhaps the record of the first try. The callers
+        let failure = match (first, failed) {
+            // Another owner has the partition and perhaps the record of an earlier try. The callers
             // must not try again there as if nothing had been written.
             (Failed::Other(reason), Failed::Fenced) => {
                 self.stop_after(&Failed::Fenced);
@@ -316,19 +319,66 @@ impl Committer {
                 return Err(Failed::Fenced);
             }
             // The callers may get an error that says "nothing was written" only if that holds for
-            // both tries.
+            // all tries.
             (Failed::Other(reason), _) | (_, Failed::Other(reason)) => Failed::Other(reason),
-            (_, second) => second,
+            (_, failed) => failed,
         };
         self.stop_if_lost(&failure);
         Err(failure)
+    }
+
+    /// Moves the log and appends there. In a cluster the members of the new extent may fail in
+    /// their turn, so it is tried several times. Returns the last failure; `before` becomes that of
+    /// a try after which the record may be there.
+    async fn persist_elsewhere(
+        &mut self,
+        record: Bytes,
+        highest: Sequence,
+        before: &mut Failed,
+    ) -> Result<(), Failed> {
+        let deps = &self.core.context.deps;
+        let (clock, is_cluster) = (Arc::clone(&deps.env.clock), deps.leases.is_some());
+        let mut tries = if is_cluster { TRIES_ELSEWHERE } else { 1 };
+        loop {
+            tracing::debug!(
+                partition = %self.core.id,
+                "an append failed; the log moves to a new extent"
+            );
+            let Err(failed) = self.roll_and_append(record.clone(), highest).await else {
+                return Ok(());
+            };
+            tries -= 1;
+            let is_over = self.failed.is_some() || self.log.doubt().is_some();
+            let passes = matches!(failed, Failed::Refused(_) | Failed::Busy(_) | Failed::Other(_));
+            if is_over || !passes || tries == 0 {
+                tracing::debug!(partition = %self.core.id, ?before, ?failed, "it was not appended");
+                return Err(failed);
+            }
+            if matches!(failed, Failed::Other(_)) && !matches!(before, Failed::Other(_)) {
+                *before = failed;
+            }
+            clock.sleep(TRY_PAUSE).await;
+        }
     }
 
     /// Moves the log to a new extent, whose link leaves out a record of unknown outcome, and
     /// appends there.
     async fn roll_and_append(&mut self, record: Bytes, highest: Sequence) -> Result<(), Failed> {
         self.roll(self.manifest(&self.sources, self.flushed)).await?;
-        self.log.append(record, highest).await
+        self.append(record, highest).await
+    }
+
+    /// Appends a record once.
+    async fn append(&mut self, record: Bytes, highest: Sequence) -> Result<(), Failed> {
+        let appended = self.log.append(record, highest).await;
+        // Of several members that one refuses, others may have taken it, and then the next owner
+        // finds it. A caller that sends its write to that owner must not have it done twice.
+        if appended == Err(Failed::Fenced) && self.core.context.deps.leases.is_some() {
+            self.stop_after(&Failed::Fenced);
+            let reason = "another owner has fenced the log, and may have the record";
+            return Err(Failed::Other(reason.into()));
+        }
+        appended
     }
 
     /// Rolls the log, unless the last roll was refused very recently. After a refusal log and

@@ -110,6 +110,32 @@ async fn answers_wait_until_the_members_say_that_nobody_else_serves() {
     assert_eq!(refused, Err(Error::Refused(Refused::ContainerExists)));
 }
 
+/// Some members may have it, and then the next owner finds it.
+#[tokio::test(start_paused = true)]
+async fn write_whose_append_is_fenced_may_have_happened() {
+    for has_leases in [true, false] {
+        let (world, members) = (World::new().await, Arc::<Members>::default());
+        let (deps, partition) = if has_leases {
+            open(&world, &members).await
+        } else {
+            let deps = world.deps();
+            let host = HostId::new(0);
+            let context = HostContext::new(deps.clone(), world.config, host, Arc::default());
+            (deps, Partition::open(&Arc::new(context), PARTITION).await.unwrap())
+        };
+        partition.apply(put("a", "1")).await.unwrap();
+        let newest = descriptor(&deps).await;
+        let log = *newest.log.last().unwrap();
+        deps.capacity.fence(log, newest.epoch.next()).await.unwrap();
+        let first = partition.apply(put("b", "1")).await.unwrap_err();
+        let is_unknown = matches!(first, Error::Unavailable(_));
+        assert_eq!(is_unknown, has_leases, "{first}");
+        // Later ones are certainly not appended.
+        let later = partition.apply(put("c", "1")).await;
+        assert_eq!(later, Err(Error::WrongPartition));
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn newest_log_of_an_opened_partition_is_a_new_one_of_its_epoch() {
     let (world, members) = (World::new().await, Arc::<Members>::default());
