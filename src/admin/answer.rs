@@ -38,17 +38,24 @@ impl Failure {
             Phase::Standby => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "Standby",
-                "another node of the cluster serves clients: ask that one, which `blockyard \
-                 cluster status` names",
+                "no node of the cluster serves the index, or this one does not reach it: ask again \
+                 soon",
             ),
             Phase::Ready | Phase::Draining => (
                 StatusCode::NOT_IMPLEMENTED,
                 "NotInCluster",
-                "this node of a cluster cannot do this: only the node that serves clients has accounts \
-                 and partitions, and no node has backups, disks and keys yet",
+                "no node of a cluster can do this yet: backups, disks and keys are those of a node \
+                 alone",
             ),
         };
         Self::new(status, code, text)
+    }
+
+    /// Another node of the cluster knows.
+    pub(super) fn elsewhere() -> Self {
+        let text = "another node of the cluster serves the index: ask that one, which `blockyard \
+                    cluster status` names";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "Standby", text)
     }
 
     pub(super) fn invalid(message: impl Into<String>) -> Self {

@@ -11,7 +11,7 @@ use crate::env::TaskHealth;
 pub enum Phase {
     /// Recovering. Requests wait.
     Starting,
-    /// Waiting for the claim to serve clients, which another node of the cluster has.
+    /// No node of the cluster serves the index, or this one does not reach it.
     Standby,
     /// Serving.
     Ready,

@@ -250,8 +250,8 @@ async fn metrics(State(state): State<AdminState>, headers: HeaderMap) -> Respons
     };
     let accept = headers.get(ACCEPT).and_then(|types| types.to_str().ok());
     let form = Exposition::accepted(accept);
-    let of_roles = state.registry_of_roles.get();
-    match telemetry::render_all([registry].into_iter().chain(of_roles), form) {
+    let later = [state.registry_of_roles.get(), state.registry_of_index.get()];
+    match telemetry::render_all([registry].into_iter().chain(later.into_iter().flatten()), form) {
         Ok(text) => ([(CONTENT_TYPE, form.content_type())], text).into_response(),
         Err(error) => {
             tracing::error!(%error, "the metrics cannot be written as text");

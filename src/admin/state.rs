@@ -32,8 +32,8 @@ pub struct Control {
     pub trace: Trace,
     /// The fault dial.
     pub faults: Faults,
-    /// Partitions of the index.
-    pub partitions: PartitionStore,
+    /// Partitions of the index, once this node serves them.
+    pub partitions: Arc<OnceLock<PartitionStore>>,
 }
 
 /// The state of all routes; cheap to clone.
@@ -57,6 +57,8 @@ pub struct AdminState {
     pub registry: Arc<OnceLock<Registry>>,
     /// Those of roles that started later, on a node of a cluster.
     pub registry_of_roles: Arc<OnceLock<Registry>>,
+    /// The metrics of the index, once a node of a cluster serves it.
+    pub registry_of_index: Arc<OnceLock<Registry>>,
     /// Gets a line for each command.
     pub(super) audit_log: AuditLog,
     /// Browsers that were logged in to the console.
@@ -81,6 +83,7 @@ impl AdminState {
             known_hosts,
             registry,
             registry_of_roles: Arc::default(),
+            registry_of_index: Arc::default(),
             audit_log,
             sessions,
         }
@@ -108,6 +111,10 @@ impl AdminState {
 
     pub(super) fn control(&self) -> Result<&Control, Failure> {
         self.control.get().ok_or_else(|| Failure::absent(self.readiness.phase()))
+    }
+
+    pub(super) fn partitions(&self) -> Result<&PartitionStore, Failure> {
+        self.control()?.partitions.get().ok_or_else(Failure::elsewhere)
     }
 
     pub(super) fn backups(&self) -> Result<&Arc<dyn BackupControl>, Failure> {

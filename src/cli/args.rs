@@ -46,7 +46,7 @@ pub struct Cli {
 pub enum Command {
     /// Serve Blob from one or more data directories
     Serve(Box<ServeArgs>),
-    /// Run a node of a cluster, which has copies of extents, serves clients, or both
+    /// Run a node of a cluster, which has copies of extents, answers clients, or both
     Node(Box<NodeArgs>),
     /// Make a cluster, and show its nodes
     #[command(subcommand)]

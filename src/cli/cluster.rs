@@ -33,10 +33,10 @@ use super::table::table;
 /// The subcommands of `cluster`.
 #[derive(Debug, Subcommand)]
 pub enum ClusterCommand {
-    /// Make a cluster in an etcd, and its master key file, of which every node that serves clients
+    /// Make a cluster in an etcd, and its master key file, of which every node that answers clients
     /// needs a copy
     Init(InitArgs),
-    /// Show the nodes of a cluster, and which one serves clients
+    /// Show the nodes of a cluster, and which one serves the index
     Status(ClusterStatusArgs),
     /// Move all copies of a node to other nodes; it gets no new ones
     Drain(NodeNameArgs),
@@ -122,7 +122,7 @@ pub(super) async fn cluster(command: &ClusterCommand) -> Result<(), CliError> {
             }
             print(&format!(
                 "cluster {number} is made, with {copies} copies of each byte\n\
-                 Keep a copy of {file}, and copy it to every machine whose node serves clients\n\
+                 Keep a copy of {file}, and copy it to every machine whose node answers clients\n\
                  Then start the nodes: `blockyard node --help`, and the guide docs/cluster.md\n"
             ))
         }
@@ -195,7 +195,7 @@ fn row(node: &NodeStatus) -> [String; 9] {
         record.zone.clone(),
         life.map(|life| Size::new(life.room).rounded()).unwrap_or_default(),
         node.groups.to_string(),
-        if node.is_serving { "clients" } else { "" }.to_owned(),
+        if node.is_serving { "index" } else { "" }.to_owned(),
     ]
 }
 
@@ -260,17 +260,8 @@ mod tests {
 
     #[test]
     fn nodes_are_shown_with_what_they_do_and_those_that_are_away_too() {
-        let there = [
-            "a",
-            "active",
-            "front,capacity",
-            "10.0.0.1:10070",
-            "m",
-            "z",
-            "3072MiB",
-            "12",
-            "clients",
-        ];
+        let there =
+            ["a", "active", "front,capacity", "10.0.0.1:10070", "m", "z", "3072MiB", "12", "index"];
         assert_eq!(row(&node(NodeState::Active, true)), there);
         let away = ["a", "away", "", "", "m", "z", "", "12", ""];
         assert_eq!(row(&node(NodeState::Draining, false)), away);

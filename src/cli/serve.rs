@@ -177,7 +177,7 @@ async fn serve(config: Config, announcement: Announcement) -> Result<Ended, CliE
     };
     announce(&started, clock.as_ref());
     let signal = signals.next().await;
-    Ok(drained(signal, &mut signals, node.stop()).await)
+    Ok(drained(signal, &mut signals, Box::pin(node.stop())).await)
 }
 
 /// Whether a login link may be printed. Text on a terminal is read immediately. Elsewhere it may be

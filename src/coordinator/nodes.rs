@@ -52,6 +52,12 @@ pub enum JoinError {
     /// The node was removed from the cluster, or never added.
     #[error("node {0} is no node of this cluster: start it with an empty data directory")]
     NoSuchNode(NodeId),
+    /// The session of this life has ended, and requests of it were running.
+    #[error(
+        "the coordinator has not heard of this node for too long, so others may have freed what \
+         its requests need: the process ends, and can be started again at once"
+    )]
+    SessionEnded,
     /// Another process lives as this node.
     #[error("node {node} runs already, as incarnation {incarnation}")]
     Alive {
@@ -307,13 +313,52 @@ impl Alive {
             let unchanged = Compare::ModRevision(table::life_key(self.node), self.revision);
             match self.put(unchanged).await {
                 Ok(true) | Err(Error::Unavailable { .. }) => {}
-                Ok(false) | Err(Error::Ambiguous) => return,
+                Ok(false) | Err(Error::Ambiguous) => {
+                    if !self.is_still_ours().await {
+                        return;
+                    }
+                }
                 Err(error @ (Error::Compacted | Error::Corrupt { .. })) => {
                     tracing::warn!(%error, "the load of this node is not shown");
                 }
                 Err(Error::SessionEnded) => return,
             }
         }
+    }
+
+    /// Why others believe that this life is over, after [`Self::keep`] has returned.
+    ///
+    /// # Errors
+    /// Those of the coordinator.
+    pub async fn why_over(&self) -> Result<JoinError, JoinError> {
+        if let Err(error @ JoinError::NoSuchNode(_)) =
+            check_member(&*self.coordinator, self.node).await
+        {
+            return Ok(error);
+        }
+        let found = self.coordinator.get(&table::life_key(self.node)).await?;
+        let other = found.and_then(|found| NodeLife::decode(&found.value).ok());
+        let later = other.filter(|other| other.incarnation > self.life.incarnation);
+        Ok(later.map_or(JoinError::SessionEnded, |later| JoinError::Alive {
+            node: self.node,
+            incarnation: later.incarnation,
+        }))
+    }
+
+    /// Whether this life goes on, after a change of its key whose outcome is not known. If the
+    /// coordinator does not answer, the next change shows it.
+    async fn is_still_ours(&mut self) -> bool {
+        let Ok(found) = self.coordinator.get(&table::life_key(self.node)).await else {
+            return true;
+        };
+        let ours = found.filter(|found| {
+            let life = NodeLife::decode(&found.value);
+            life.is_ok_and(|life| life.incarnation == self.life.incarnation)
+        });
+        if let Some(found) = &ours {
+            self.revision = found.mod_revision;
+        }
+        ours.is_some()
     }
 
     /// Ends the life: others see it at once.

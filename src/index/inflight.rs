@@ -4,13 +4,17 @@
 //!
 //! 1. `reads.rs`, `copies.rs`, `changes.rs` and this file: a request makes notes. A note takes a
 //!    short lock and sends no message, so only the front end of the same process makes notes.
-//! 2. `local.rs`: reclaim and backups ask through `RunningRequests`, as they ask other processes
-//!    (`api/requests.rs`, ADR 0028).
+//! 2. `local.rs`: reclaim and backups ask through `RunningRequests` (`api/requests.rs`, ADR 0028).
+//! 3. In a cluster they ask all processes: `cluster.rs` asks, `service.rs` answers, `calls.rs` has
+//!    the messages.
 
+mod calls;
 mod changes;
+mod cluster;
 mod copies;
 mod local;
 mod reads;
+mod service;
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -21,9 +25,13 @@ use std::sync::PoisonError;
 use crate::types::ExtentId;
 
 pub use changes::ChangeNote;
+pub use cluster::{ClusterRequests, Processes};
 pub use copies::CopyNote;
 pub use local::LocalRequests;
 pub use reads::{LayerNote, ReadNote};
+pub use service::{REQUESTS_SERVICE, RequestsService};
+
+pub(in crate::index) use calls::decode_any;
 
 /// Running reads and writes of this process; cheap to clone.
 #[derive(Clone, Debug, Default)]

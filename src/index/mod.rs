@@ -7,7 +7,8 @@
 //!    the partitions that are open here, and changes the map.
 //! 3. `engine/`: one partition: log, memtables, runs, recovery, over capacity's API.
 //! 4. `objects/`: the meaning of rows. `rows.rs` is the interface between it and the engine.
-//! 5. `load/`: the load of a partition. `inflight.rs`: the running requests of this process, whose
+//! 5. `remote/`: the partitions of a cluster, which another process serves.
+//! 6. `load/`: the load of a partition. `inflight.rs`: the running requests of this process, whose
 //!    bytes reclaim must not free. `check.rs`: the check of a stopped store.
 //!
 //! The path of a request: `client/router.rs`, `server/mod.rs`, `engine/partition.rs`,
@@ -30,6 +31,7 @@ pub mod map;
 pub mod metrics;
 pub mod objects;
 pub mod record;
+pub mod remote;
 pub mod rows;
 pub mod server;
 
@@ -72,7 +74,7 @@ pub use client::{ClusterHost, Containers, Entered, FixedMap, FoundContainer, Rou
 pub use engine::open_offline;
 pub use engine::{Config, CutPartition, Dependencies, ExtentRecord, KeptExtents, Loaded, Offline};
 pub use engine::{NO_EXTENT_ID, RECORD_CHANGES, TOO_MANY_RUNS};
-pub use inflight::{InFlight, LocalRequests, ReadNote};
+pub use inflight::{ClusterRequests, InFlight, LocalRequests, Processes, ReadNote};
 pub use load::{Class, Counts, Load};
 pub use map::{PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;

@@ -2,7 +2,9 @@
 //!
 //! 1. [`AccountList::read`] reads them at the start, except those in partitions that do not serve.
 //! 2. [`AccountList::complete`] reads the rest when these partitions are open.
+//! 3. In a cluster, [`AccountList::follow`] reads those again that other front ends change.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +33,9 @@ use crate::index::CreateAccount;
 use crate::index::ReadAccount;
 use crate::index::Router;
 use crate::index::UpdateAccount;
+use crate::index::remote::ChangedAccounts;
+use crate::index::remote::ChangesTo;
+use crate::index::remote::ClusterIndex;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::KeyRange;
@@ -42,6 +47,8 @@ use super::error::NodeError;
 
 /// How often the accounts that could not be read are read again.
 const AGAIN: Duration = Duration::from_secs(1);
+/// The pause before it is asked again which accounts have changed.
+const CHANGES_PAUSE: Duration = Duration::from_millis(100);
 
 /// The sources of a node's accounts.
 #[derive(Debug)]
@@ -120,6 +127,81 @@ impl AccountList {
             }
         };
         drop(env.supervise("account list", stopping, completing));
+    }
+
+    /// Starts to read accounts again that other front ends change, until the node stops.
+    pub fn follow(self: Arc<Self>, index: Arc<ClusterIndex>, accounts: &Accounts, env: &Env) {
+        let (stop, accounts, clock) =
+            (env.tasks.stopping(), accounts.clone(), Arc::clone(&env.clock));
+        let stopping = stop.clone();
+        let following = move || {
+            let (list, index, accounts) = (Arc::clone(&self), Arc::clone(&index), accounts.clone());
+            let (clock, stop) = (Arc::clone(&clock), stop.clone());
+            async move {
+                let following = async {
+                    let mut seen = None;
+                    loop {
+                        seen = match index.accounts_after(seen).await {
+                            Ok(changed) => list.read_changed(changed, &accounts).await,
+                            Err(error) => {
+                                tracing::debug!(%error, "changes of accounts are asked for again");
+                                None
+                            }
+                        };
+                        if seen.is_none() {
+                            clock.sleep(CHANGES_PAUSE).await;
+                        }
+                    }
+                };
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => {}
+                    () = following => {}
+                }
+            }
+        };
+        drop(env.supervise("changed accounts", stopping, following));
+    }
+
+    /// Reads accounts again. Returns what was seen by that; `None` if they could not be read.
+    async fn read_changed(
+        &self,
+        changed: ChangedAccounts,
+        accounts: &Accounts,
+    ) -> Option<ChangesTo> {
+        let ChangedAccounts { to, accounts: named } = changed;
+        let Some(mut named) = named else {
+            return self.read_all_again(accounts).await.then_some(to);
+        };
+        named.sort_unstable();
+        named.dedup();
+        for name in named {
+            // One that cannot be read is in doubt, and is read again.
+            if let Err(error) = accounts.refresh(&self.router, &name).await {
+                tracing::debug!(account = %name, %error, "a changed account is not served");
+            }
+        }
+        Some(to)
+    }
+
+    /// Reads all accounts again. Returns whether it could.
+    async fn read_all_again(&self, accounts: &Accounts) -> bool {
+        let before: Vec<_> = accounts.all().into_iter().map(|one| one.name.clone()).collect();
+        let rows = match AccountRows::read(&self.router, &[AccountRows::table()]).await {
+            Ok(AccountRows { rows, unread }) if unread.is_empty() => rows,
+            Ok(_) => return false,
+            Err(error) => {
+                tracing::debug!(%error, "the accounts are read again later");
+                return false;
+            }
+        };
+        let names = rows.into_iter().map(|(name, _)| name);
+        for name in names.chain(before).collect::<BTreeSet<_>>() {
+            if let Err(error) = accounts.refresh(&self.router, &name).await {
+                tracing::debug!(account = %name, %error, "an account is not served");
+            }
+        }
+        true
     }
 
     /// Tries once to read the unread accounts and those in doubt.

@@ -1,5 +1,6 @@
-//! The layers between the disks and the front end, in the order of their start. The simulation
-//! starts its nodes with this code too.
+//! The layers between the disks and the front end, in the order of their start: the index
+//! ([`IndexParts`]), and what a front end uses of it ([`FrontParts`]). In a cluster they may be in
+//! different processes. The simulation starts its nodes with this code too.
 
 use std::sync::Arc;
 
@@ -98,31 +99,26 @@ pub struct IndexPlan<'a> {
     pub boundaries: Option<&'a [RoutingKey]>,
 }
 
-/// A recovered index, and the parts with which other roles use it.
+/// A recovered index, which this process serves.
 #[derive(Debug)]
-pub struct Assembly {
+pub struct IndexParts {
     /// The parts on which it is built.
     pub base: Base,
     /// The partitions served here.
     pub index: Arc<IndexServer>,
     /// The same, as other roles ask them.
-    host: Arc<dyn IndexHost>,
-    /// Finds the partition of a key.
-    pub router: Arc<Router>,
-    /// Where the front end notes its running requests.
-    pub inflight: InFlight,
+    pub host: Arc<dyn IndexHost>,
     metrics: index::Metrics,
 }
 
-impl Assembly {
-    /// Recovers the index. The router works with the clock and the tasks of `front`.
+impl IndexParts {
+    /// Recovers the index.
     ///
     /// # Errors
     /// [`NodeError::Index`]; nothing was lost.
     pub async fn open(
         base: Base,
         plan: IndexPlan<'_>,
-        front: &Env,
         registry: &mut Registry,
     ) -> Result<Self, NodeError> {
         let metrics = index::Metrics::default();
@@ -148,26 +144,7 @@ impl Assembly {
         };
         let index = Arc::new(index);
         let host = host(&index, base.leases.is_none());
-        let router = Router::new(Arc::clone(&host), Arc::clone(&base.coordinator), front.clone());
-        let (router, inflight) = (Arc::new(router.await?), InFlight::default());
-        Ok(Self { base, index, host, router, inflight, metrics })
-    }
-
-    /// The running requests, as reclaim and backups ask about them.
-    #[must_use]
-    pub fn requests(&self) -> Arc<dyn RunningRequests> {
-        LocalRequests::shared(self.inflight.clone(), Arc::clone(&self.base.env.clock))
-    }
-
-    /// Deletes containers that must be empty.
-    #[must_use]
-    pub fn containers(&self) -> Containers {
-        Containers {
-            router: Arc::clone(&self.router),
-            inflight: self.inflight.clone(),
-            requests: self.requests(),
-            clock: Arc::clone(&self.base.env.clock),
-        }
+        Ok(Self { base, index, host, metrics })
     }
 
     /// Starts the manager of the partition map, whose changes `audit_log` records. Without a policy
@@ -183,33 +160,119 @@ impl Assembly {
         Manager::start(manager::Setup { index, env, policy, audit_log })
     }
 
-    /// Starts the pool that stores bodies.
-    #[must_use]
-    pub fn write_pool(&self, env: &Env, config: WriteConfig) -> WritePool {
-        let capacity = Arc::clone(&self.base.capacity);
-        let ids = Arc::clone(&self.base.extent_ids);
-        WritePool::start(config, capacity, ids, self.inflight.clone(), env.clone())
-    }
-
-    /// Starts reclaim. It frees through `capacity`: that of the node, or a wrapper of it.
+    /// Starts reclaim. It frees through `capacity`, that of the node or a wrapper of it, what no
+    /// request needs any more.
     #[must_use]
     pub fn reclaim(
         &self,
         env: &Env,
         config: ReclaimConfig,
-        capacity: Arc<dyn Capacity>,
+        (capacity, requests): (Arc<dyn Capacity>, Arc<dyn RunningRequests>),
         registry: &mut Registry,
     ) -> Arc<Reclaim> {
         Reclaim::start(Setup {
             host: Arc::clone(&self.host),
             partitions: Arc::new(CoordinatorPartitions(Arc::clone(&self.base.coordinator))),
             capacity,
-            requests: self.requests(),
+            requests,
             coordinator: Arc::clone(&self.base.coordinator),
             env: env.clone(),
             config,
             metrics: ReclaimMetrics::registered(registry),
             index: self.metrics.clone(),
         })
+    }
+}
+
+/// The running requests of a front end, and those of all front ends.
+#[derive(Clone, Debug)]
+pub struct Requests {
+    /// Where the front end notes its own.
+    pub inflight: InFlight,
+    /// Those of all front ends, as reclaim and backups ask about them.
+    pub all: Arc<dyn RunningRequests>,
+}
+
+impl Requests {
+    /// Those of the only front end.
+    #[must_use]
+    pub fn of_one(env: &Env) -> Self {
+        let inflight = InFlight::default();
+        let all = LocalRequests::shared(inflight.clone(), Arc::clone(&env.clock));
+        Self { inflight, all }
+    }
+}
+
+/// What a front end uses of the layers below.
+#[derive(Clone, Debug)]
+pub struct FrontParts {
+    /// The parts on which it is built.
+    pub base: Base,
+    /// Finds the partition of a key.
+    pub router: Arc<Router>,
+    /// The running requests.
+    pub requests: Requests,
+}
+
+impl FrontParts {
+    /// The parts of a front end that asks this host. The router works with the clock and the tasks
+    /// of `env`.
+    ///
+    /// # Errors
+    /// [`NodeError::Index`] if there is no partition map.
+    pub async fn new(
+        base: Base,
+        host: Arc<dyn IndexHost>,
+        requests: Requests,
+        env: &Env,
+    ) -> Result<Self, NodeError> {
+        let router = Router::new(host, Arc::clone(&base.coordinator), env.clone()).await?;
+        Ok(Self { base, router: Arc::new(router), requests })
+    }
+
+    /// Deletes containers that must be empty.
+    #[must_use]
+    pub fn containers(&self) -> Containers {
+        Containers {
+            router: Arc::clone(&self.router),
+            inflight: self.requests.inflight.clone(),
+            requests: Arc::clone(&self.requests.all),
+            clock: Arc::clone(&self.base.env.clock),
+        }
+    }
+
+    /// Starts the pool that stores bodies.
+    #[must_use]
+    pub fn write_pool(&self, env: &Env, config: WriteConfig) -> WritePool {
+        let capacity = Arc::clone(&self.base.capacity);
+        let ids = Arc::clone(&self.base.extent_ids);
+        WritePool::start(config, capacity, ids, self.requests.inflight.clone(), env.clone())
+    }
+}
+
+/// An index and the only front end that uses it, in one process.
+#[derive(Debug)]
+pub struct Assembly {
+    /// The index.
+    pub index: IndexParts,
+    /// What the front end uses.
+    pub front: FrontParts,
+}
+
+impl Assembly {
+    /// Recovers the index. The router works with the clock and the tasks of `front`.
+    ///
+    /// # Errors
+    /// [`NodeError::Index`]; nothing was lost.
+    pub async fn open(
+        base: Base,
+        plan: IndexPlan<'_>,
+        front: &Env,
+        registry: &mut Registry,
+    ) -> Result<Self, NodeError> {
+        let requests = Requests::of_one(&base.env);
+        let index = IndexParts::open(base.clone(), plan, registry).await?;
+        let front = FrontParts::new(base, Arc::clone(&index.host), requests, front).await?;
+        Ok(Self { index, front })
     }
 }

@@ -254,7 +254,7 @@ pub enum NodeError {
         /// In how many groups.
         groups: usize,
     },
-    /// Another node serves clients now.
+    /// Another node serves the index now.
     #[error(
         "this node could not renew its claim to serve the index, and another one may have it: \
          start it again, and it waits for its turn"

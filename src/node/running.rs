@@ -95,7 +95,7 @@ impl Node {
         admin.registry.set(all).expect("set once");
         let keys = roles.keys(&config.master_key_file, secrets.clone());
         admin.keys.set(Arc::new(keys)).expect("set once");
-        admin.control.set(roles.control.clone()).expect("set once");
+        admin.control.set(roles.control()).expect("set once");
         let unserved = start_unserved(unserved, config, &foundation);
         admin.readiness.set(Phase::Ready);
         foundation.keep_certificate();

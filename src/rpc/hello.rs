@@ -41,7 +41,7 @@ pub struct ClusterIdentity {
 }
 
 /// A node in one of its lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NodeIdentity {
     /// The node.
     pub node: NodeId,

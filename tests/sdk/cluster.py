@@ -1,23 +1,26 @@
 #!/usr/bin/env python3
-"""Three nodes of a cluster, an etcd, and HAProxy as docs/cluster.md says, under the load of kill9.py.
+"""Four nodes of a cluster, an etcd, and HAProxy as docs/cluster.md says, under the load of kill9.py. Three of the nodes have a front end, to
+which HAProxy sends clients by turns; one of them serves the index. The fourth has copies alone.
 
 In turns, while workers change blobs of every kind:
 
-* kill -9 of a node that only has copies: no client notices it;
-* kill -9 of the node that serves: another one takes over;
-* a pause of the node that serves, longer than its claim and its read leases: another one takes over, and when the first one goes on it answers nothing
+* kill -9 of the node that only has copies: no client notices it;
+* kill -9 of a front end, which has copies too: clients of the others do not notice it;
+* kill -9 of the node that serves the index: another one takes over;
+* a pause of that node, longer than its claim and its read leases: another one takes over, and when the first one goes on it answers nothing
   that is stale, and its process ends;
-* SIGTERM of the node that serves: it hands over, and ends with exit code 0;
+* SIGTERM of that node: it hands over, and ends with exit code 0;
 * kill -9 of all nodes;
 * kill -9 of etcd, which is there again after a minute (20 s with --small): no client notices it.
 
 After each one every blob must be in a state that its worker can explain, as in kill9.py. Then, under load:
 
-* a node is lost for good, with its disk, and another one is added: all groups get their copies again;
+* a node with copies is lost for good, with its disk, and another node is added: all groups get their copies again;
 * a node is drained and removed; its process ends;
-* the node that serves is lost with its disk: what is left are copies that repair has made.
+* the node that serves the index is lost with its disk.
 
-After each of these every blob is read once more. In the end `cluster status` is compared with what is true.
+After each of these every blob is read once more. A key that is rotated at one front end is refused at the others within a second. In the
+end `cluster status` is compared with what is true.
 """
 
 import queue
@@ -28,7 +31,7 @@ import time
 
 from azure.core.exceptions import AzureError, HttpResponseError
 
-from lib import cli
+from lib import cli, commands
 from lib.account import Account
 from lib.cluster import Cluster, paused
 from lib.killed import load
@@ -64,7 +67,7 @@ class Harm:
 
     def __init__(self, cluster, verdicts, away_seconds):
         self.cluster, self.verdicts, self.away_seconds = cluster, verdicts, away_seconds
-        self.kinds = [self.copies, self.serving, self.pause, self.stop, self.everything, self.etcd]
+        self.kinds = [self.copies, self.front_end, self.serving, self.pause, self.stop, self.everything, self.etcd]
         self.last, self.takeovers = None, {"kill -9": [], "a pause": []}
 
     def crash(self, cycle):
@@ -74,7 +77,12 @@ class Harm:
 
     def copies(self):
         """A node that only has copies is killed, and the load goes on without it."""
-        self.cluster.standby().kill()
+        self.cluster.copies().kill()
+        time.sleep(2)
+
+    def front_end(self):
+        """A node that answers clients and does not serve the index is killed."""
+        self.cluster.front_ends()[0].kill()
         time.sleep(2)
 
     def serving(self):
@@ -134,8 +142,7 @@ class Harm:
 
 def replace_nodes(cluster, cycles, verdicts):
     """Loses a node for good, drains another one, and adds one for each, under load."""
-    serving = cluster.until_serving()
-    lost, drained = [node for node in cluster.nodes if node is not serving]
+    lost, drained = cluster.copies(), cluster.front_ends()[0]
 
     def whole():
         status = cluster.status()
@@ -167,7 +174,7 @@ def replace_nodes(cluster, cycles, verdicts):
         verdicts.check("and all groups have their copies", wait_until(whole, REPAIR_SECONDS, 0.2), "all", cluster.status()["short_groups"])
 
     def lose_server():
-        """What is left was never on the nodes that the bytes were written to."""
+        """What is left are copies that repair has made, and those of one node."""
         before = cluster.until_serving()
         before.kill()
         shutil.rmtree(before.data[0])
@@ -176,9 +183,34 @@ def replace_nodes(cluster, cycles, verdicts):
         cluster.until_served()
 
     for number, change in enumerate((lose, drain, lose_server)):
-        cycles.harm.last = cycles.harm.copies if change is not lose_server else lose_server
+        cycles.harm.last = cycles.harm.copies if change is lose else change
         for complaint in cycles.run(f"replaced {number}", change)[:5]:
             print(complaint, flush=True)
+
+
+def rotated_key(cluster, verdicts):
+    """A key that is rotated at one front end is refused at the others within a second."""
+    first, second = cluster.front_ends()
+    before = commands.command(first, "account", "create", "rotated")["keys"][0]
+
+    def answer(node, key):
+        service = Account(node.blob_address, name="rotated", key=key).service()
+        try:
+            return len(list(service.list_containers()))
+        except HttpResponseError as error:
+            return error.status_code
+
+    is_known = wait_until(lambda: answer(second, before) == 0, 5, 0.05)
+    verdicts.check("an account that was made at one front end is served at the others", is_known, 0, answer(second, before))
+    after = commands.command(first, "account", "rotate", "rotated", "key1")["keys"][0]
+    began = time.monotonic()
+    while answer(second, before) != 403:
+        assert time.monotonic() - began < 10, "the key is not refused"
+    verdicts.figure("a rotated key is refused by another front end after", f"{1000 * (time.monotonic() - began):.0f} ms")
+    verdicts.equal("the new key is taken there", answer(second, after), 0)
+    commands.command(first, "account", "delete", "rotated")
+    is_gone = wait_until(lambda: answer(second, after) == 403, 5, 0.05)
+    verdicts.check("and is gone at the others", is_gone, 403, answer(second, after))
 
 
 def groups_of(cluster, node):
@@ -214,6 +246,7 @@ def main(options, scratch):
             if seconds:
                 middle = sorted(seconds)[len(seconds) // 2]
                 verdicts.figure(f"without a server after {after}, median and worst", f"{middle:.1f} s, {max(seconds):.1f} s")
+        rotated_key(cluster, verdicts)
         replace_nodes(cluster, cycles, verdicts)
         verdicts.none("blobs in doubt after something that no client may notice", cycles.noticed)
         nodes = {node["name"]: (node["state"], node["serving"]) for node in cluster.status()["nodes"] if node["state"] != "removed"}
@@ -226,10 +259,10 @@ def main(options, scratch):
 
 if __name__ == "__main__":
     flags = cli.parser(__doc__)
-    flags.add_argument("--cycles", type=int, help="harms (default 48; 6 with --small)")
+    flags.add_argument("--cycles", type=int, help="harms (default 49; 7 with --small)")
     flags.add_argument("--threads", type=int, default=8, help="workers, each with its own blobs")
     flags.add_argument("--load-seconds", type=float, default=2.0, help="longest load before a harm")
     flags.add_argument("--seed", default="21", help="makes the same sequence of operations again")
     parsed = cli.parse(flags)
-    parsed.cycles = parsed.cycles or (6 if parsed.small else 48)
+    parsed.cycles = parsed.cycles or (7 if parsed.small else 49)
     cli.run(main, parsed)

@@ -106,21 +106,22 @@ impl Stack {
         };
         let assembly = Assembly::open(base, plan, &env, &mut registry).await;
         let assembly = assembly.map_err(|error| format!("the index does not open: {error}"))?;
-        let pool = assembly.write_pool(&env, write_config());
+        let pool = assembly.front.write_pool(&env, write_config());
         let watch = Watch::default();
         let watched = Arc::clone(&capacity);
         let watched = Arc::new(Watched { capacity: watched, watch: watch.clone() });
-        let containers = assembly.containers();
-        let reclaim = assembly.reclaim(&env, reclaim, watched, &mut registry);
+        let containers = assembly.front.containers();
+        let requests = Arc::clone(&assembly.front.requests.all);
+        let reclaim = assembly.index.reclaim(&env, reclaim, (watched, requests), &mut registry);
         Ok(Self {
             env,
             capacity,
             coordinator,
-            host: assembly.index,
-            router: assembly.router,
+            host: assembly.index.index,
+            router: assembly.front.router,
             containers,
             pool,
-            inflight: assembly.inflight,
+            inflight: assembly.front.requests.inflight,
             metrics: registry,
             watch,
             first_disk: machine.first,

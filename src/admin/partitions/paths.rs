@@ -89,7 +89,7 @@ pub(crate) async fn list(
     query: Result<Query<Since>, QueryRejection>,
 ) -> Result<Json<MapView>, Failure> {
     let Query(query) = query.map_err(|error| Failure::invalid(error.body_text()))?;
-    Ok(Json(state.control()?.partitions.map_view(query.after, query.since).await))
+    Ok(Json(state.partitions()?.map_view(query.after, query.since).await))
 }
 
 /// `GET /admin/partitions/history?after=LOOK&names=NUMBER`
@@ -98,7 +98,7 @@ pub(crate) async fn history(
     query: Result<Query<SinceLook>, QueryRejection>,
 ) -> Result<Json<HistoryView>, Failure> {
     let Query(query) = query.map_err(|error| Failure::invalid(error.body_text()))?;
-    Ok(Json(state.control()?.partitions.history_view(query.after, query.names).await))
+    Ok(Json(state.partitions()?.history_view(query.after, query.names).await))
 }
 
 /// `POST /admin/partitions/split`
@@ -110,7 +110,7 @@ pub(crate) async fn split(
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
     let which = body.partition.map_or_else(|| body.at.join(","), |id| id.to_string());
     note.thing(Thing::PartitionMap, "SplitPartition", which, json!({ "ways": body.ways }));
-    let partitions = &state.control()?.partitions;
+    let partitions = state.partitions()?;
     let split = match (body.at.as_slice(), body.partition, body.ways) {
         ([_, ..], None, None) => partitions.split_at(&body.at).await,
         ([], Some(partition), Some(ways)) => partitions.split_evenly(partition, ways).await,
@@ -132,7 +132,7 @@ pub(crate) async fn stripe(
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
     let detail = json!({ "stripes": body.stripes });
     note.thing(Thing::PartitionMap, "StripePartition", body.partition.to_string(), detail);
-    let striped = state.control()?.partitions.stripe(body.partition, body.stripes).await;
+    let striped = state.partitions()?.stripe(body.partition, body.stripes).await;
     striped.map(Json).map_err(|error| refused(&error))
 }
 
@@ -145,7 +145,7 @@ pub(crate) async fn unstripe(
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
     let which = body.partition.to_string();
     note.thing(Thing::PartitionMap, "UnstripePartition", which, Value::Null);
-    let merged = state.control()?.partitions.unstripe(body.partition).await;
+    let merged = state.partitions()?.unstripe(body.partition).await;
     merged.map(Json).map_err(|error| refused(&error))
 }
 
@@ -158,7 +158,7 @@ pub(crate) async fn merge(
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
     let all: Vec<String> = body.partitions.iter().map(u64::to_string).collect();
     note.thing(Thing::PartitionMap, "MergePartitions", all.join(","), Value::Null);
-    let merged = state.control()?.partitions.merge(&body.partitions).await;
+    let merged = state.partitions()?.merge(&body.partitions).await;
     merged.map(Json).map_err(|error| refused(&error))
 }
 
@@ -171,7 +171,7 @@ pub(crate) async fn move_to(
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
     let detail = json!({ "host": body.host });
     note.thing(Thing::PartitionMap, "MovePartition", body.partition.to_string(), detail);
-    let moved = state.control()?.partitions.move_to(body.partition, body.host).await;
+    let moved = state.partitions()?.move_to(body.partition, body.host).await;
     moved.map(Json).map_err(|error| refused(&error))
 }
 
@@ -184,7 +184,7 @@ pub(crate) async fn prepare(
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
     let detail = json!({ "prefix": body.prefix, "ways": body.ways, "spread": body.spread });
     note.thing(Thing::PartitionMap, "PreparePartitions", body.container.clone(), detail);
-    let prepared = state.control()?.partitions.prepare(&body).await;
+    let prepared = state.partitions()?.prepare(&body).await;
     prepared.map(Json).map_err(|error| refused(&error))
 }
 

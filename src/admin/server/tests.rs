@@ -6,6 +6,7 @@ mod partitions;
 
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 
@@ -170,7 +171,7 @@ impl Served {
             accounts: accounts(&self.env).await,
             trace: Trace::default(),
             faults: Faults::new(self.env.clone(), &mut registry),
-            partitions: partitions::rig(&self.env).await.store,
+            partitions: Arc::new(OnceLock::from(partitions::rig(&self.env).await.store)),
         };
         self.state.control.set(control.clone()).unwrap();
         control

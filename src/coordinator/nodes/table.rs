@@ -19,6 +19,7 @@ use crate::coordinator::api::Snapshot;
 use crate::coordinator::follow::Follows;
 use crate::coordinator::follow::follow;
 use crate::env::Clock;
+use crate::types::Incarnation;
 use crate::types::NodeId;
 
 const PREFIX: &str = "nodes/";
@@ -98,6 +99,26 @@ impl NodeTable {
         follow(self.coordinator.as_ref(), clock, self).await;
     }
 
+    /// Reads the table again: it knows everything that was changed before this call.
+    ///
+    /// # Errors
+    /// Those of [`Coordinator::range`].
+    pub async fn refresh(&self) -> Result<(), Error> {
+        let all = self.coordinator.range(PREFIX.as_bytes()).await?;
+        if all.revision > self.lock().revision {
+            self.take_all(all);
+        }
+        Ok(())
+    }
+
+    /// The life of a node that is there.
+    #[must_use]
+    pub fn incarnation(&self, node: NodeId) -> Option<Incarnation> {
+        let known = self.lock();
+        let (record, life) = known.nodes.get(&node)?;
+        record.as_ref().and(life.as_ref()).map(|life| life.incarnation)
+    }
+
     /// The revision up to which all changes are known. The receiver hears of each change.
     #[must_use]
     pub fn followed(&self) -> watch::Receiver<Revision> {
@@ -162,12 +183,15 @@ impl Follows for NodeTable {
     fn take(&self, events: Vec<Event>) {
         let Some(last) = events.last().map(|event| event.revision) else { return };
         let mut known = self.lock();
-        for event in &events {
+        // Older ones than the table that was read again are in it.
+        let before = known.revision;
+        for event in events.iter().filter(|event| event.revision > before) {
             known.set(&event.key, event.value.as_ref());
         }
         known.revision = known.revision.max(last);
+        let revision = known.revision;
         drop(known);
-        self.followed.send_replace(last);
+        self.followed.send_replace(revision);
     }
 
     fn take_all(&self, all: Snapshot) {

@@ -1,6 +1,8 @@
 use tokio::sync::Mutex;
 
 use super::*;
+use crate::coordinator::Event;
+use crate::coordinator::Follows;
 use crate::coordinator::SimulatedStore;
 use crate::coordinator::simulated::Fault;
 use crate::env::Env;
@@ -160,6 +162,75 @@ async fn table_shows_who_lives_who_is_away_and_what_operators_want() {
     set_state(&*world.coordinator, node, NodeState::Removed).await.unwrap();
     let removed = again.resume().await.unwrap_err();
     assert!(matches!(removed, JoinError::NoSuchNode(_)), "{removed}");
+}
+
+/// Its changes are late, and must not bring a life back that the table has seen end.
+#[tokio::test(start_paused = true)]
+async fn table_that_is_read_again_is_ahead_of_its_watch() {
+    let world = World::new();
+    let node = world.add("one").await.unwrap();
+    let table = NodeTable::start(Arc::clone(&world.coordinator)).await.unwrap();
+    let clock = Arc::clone(&world.env.clock);
+    let known = || table.incarnation(node);
+    // Nobody follows it.
+    let alive = world.begin(node).await.unwrap();
+    assert_eq!(known(), None);
+    table.refresh().await.unwrap();
+    assert_eq!(known(), Some(alive.life().incarnation));
+    alive.end().await.unwrap();
+    table.refresh().await.unwrap();
+    assert_eq!(known(), None);
+    // The watch begins with what came before.
+    let key = table::life_key(node);
+    let late = Event {
+        key: key.clone(),
+        value: Some(life().encode()),
+        revision: Revision(table.revision().0 - 1),
+    };
+    table.take(vec![late]);
+    assert_eq!(known(), None);
+    let again = world.begin(node).await.unwrap();
+    tokio::select! {
+        biased;
+        () = table.follow(clock.as_ref()) => {}
+        () = world.wait(1) => {}
+    }
+    assert_eq!(known(), Some(again.life().incarnation));
+}
+
+/// The next transaction of the life is one whose answer is lost.
+#[tokio::test(start_paused = true)]
+async fn life_goes_on_after_an_answer_that_was_lost() {
+    for fault in [Fault::AmbiguousApplied, Fault::AmbiguousLost] {
+        let world = World::new();
+        let node = world.add("one").await.unwrap();
+        let mut alive = world.begin(node).await.unwrap();
+        let clock = Arc::clone(&world.env.clock);
+        world.store.inject(fault);
+        let keeping = world.env.tasks.spawn("keep", async move {
+            alive.keep(clock.as_ref(), || (1, 1)).await;
+        });
+        world.wait(60).await;
+        assert!(!keeping.is_finished(), "{fault:?}");
+        keeping.abort();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn life_that_is_over_says_why() {
+    let world = World::new();
+    let node = world.add("one").await.unwrap();
+    let alive = world.begin(node).await.unwrap();
+    world.coordinator.close_session(alive.session).await.unwrap();
+    let why = alive.why_over().await.unwrap();
+    assert!(matches!(why, JoinError::SessionEnded), "{why}");
+    let later = world.begin(node).await.unwrap();
+    let why = alive.why_over().await.unwrap();
+    let incarnation = later.life().incarnation;
+    assert!(matches!(why, JoinError::Alive { incarnation: by, .. } if by == incarnation), "{why}");
+    set_state(&*world.coordinator, node, NodeState::Removed).await.unwrap();
+    let why = alive.why_over().await.unwrap();
+    assert!(matches!(why, JoinError::NoSuchNode(_)), "{why}");
 }
 
 #[tokio::test(start_paused = true)]

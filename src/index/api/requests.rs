@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde::Deserialize;
+use serde::Serialize;
 use uuid::Uuid;
 
 use crate::index::api::Error;
@@ -19,7 +21,7 @@ use crate::types::RoutingKey;
 
 /// A moment in the order in which requests are noted. Marks are compared with marks of the same
 /// processes only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestMark {
     /// Reads and layers of pages that were noted before it have lower numbers.
     pub reads: u64,
@@ -30,7 +32,7 @@ pub struct RequestMark {
 }
 
 /// A question about running requests. The answer is whether such a request runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Running {
     /// A read noted before the mark that names bytes of one of the extents, or is looking up and
     /// may name any. Without extents: a read that is looking up.
@@ -73,7 +75,7 @@ pub enum Running {
 }
 
 /// The read that has run for longest.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OldestRead {
     /// Identifies the read.
     pub number: u64,
@@ -86,7 +88,7 @@ pub struct OldestRead {
 }
 
 /// A watch of copies. From its begin to its end the extents that copies name are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyWatchId(pub u64);
 
 /// A hold: a read of the asker, which may name anything.

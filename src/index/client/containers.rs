@@ -206,9 +206,10 @@ impl Containers {
 
     /// Waits until every commit has ended that may have read the container before it was closed.
     async fn commits_end(&self, until: Duration) -> Result<(), Error> {
-        let before = self.requests.mark().await?;
+        let before = self.until_answered(until, || self.requests.mark()).await?;
         let mut pause = PAUSE_MIN;
-        while self.requests.is_running(Running::Commit { before }).await? {
+        let running = || self.requests.is_running(Running::Commit { before });
+        while self.until_answered(until, running).await? {
             if self.clock.monotonic() >= until {
                 return Err(Error::Overloaded);
             }
@@ -216,6 +217,23 @@ impl Containers {
             pause = pause.saturating_mul(2).min(PAUSE_MAX);
         }
         Ok(())
+    }
+
+    /// Asks again while a process does not answer: its requests end with its session.
+    async fn until_answered<T, F>(&self, until: Duration, ask: impl Fn() -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        loop {
+            match ask().await {
+                Err(Error::NoAnswer(why)) if self.clock.monotonic() < until => {
+                    tracing::debug!(why, "running requests are asked for again");
+                    self.clock.sleep(PAUSE_MAX).await;
+                }
+                Err(Error::NoAnswer(_)) => return Err(Error::Overloaded),
+                answer => return answer,
+            }
+        }
     }
 
     async fn check_empty(&self, record: &ContainerRecord, check: EmptyCheck) -> Result<(), Error> {

@@ -62,6 +62,13 @@ impl InFlight {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner).next
     }
 
+    /// All requests and commits with lower numbers have ended.
+    pub(super) fn changes_ended(&self) -> u64 {
+        let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let oldest = changes.requests.first().into_iter().chain(changes.commits.first()).min();
+        oldest.copied().unwrap_or(changes.next)
+    }
+
     /// Whether a request noted before `mark` still runs.
     pub(super) fn is_changing(&self, mark: u64) -> bool {
         self.runs(Kind::Request, mark)

@@ -60,6 +60,12 @@ impl InFlight {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).next_copy
     }
 
+    /// All copies with lower numbers have ended.
+    pub(super) fn copies_ended(&self) -> u64 {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.copies.first_key_value().map_or(state.next_copy, |(number, _)| *number)
+    }
+
     /// Whether a copy noted before `mark` has not yet reported its look-up.
     pub(super) fn is_copy_looking_up(&self, mark: u64) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

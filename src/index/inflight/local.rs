@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -27,18 +28,44 @@ impl LocalRequests {
     /// Those that are noted in `inflight`, with times of `clock`.
     #[must_use]
     pub fn shared(inflight: InFlight, clock: Arc<dyn Clock>) -> Arc<dyn RunningRequests> {
-        Arc::new(Self { inflight, clock })
+        Arc::new(Self::new(inflight, clock))
+    }
+
+    /// As [`Self::shared`].
+    #[must_use]
+    pub fn new(inflight: InFlight, clock: Arc<dyn Clock>) -> Self {
+        Self { inflight, clock }
+    }
+
+    /// The time by which reads are noted.
+    pub(super) fn now(&self) -> Duration {
+        self.clock.monotonic()
+    }
+
+    /// A mark, and one before which everything has ended.
+    pub(super) fn marks(&self) -> (RequestMark, RequestMark) {
+        // The later one last.
+        let ended = RequestMark {
+            reads: self.inflight.reads_ended(),
+            changes: self.inflight.changes_ended(),
+            copies: self.inflight.copies_ended(),
+        };
+        (self.next(), ended)
+    }
+
+    fn next(&self) -> RequestMark {
+        RequestMark {
+            reads: self.inflight.next_read(),
+            changes: self.inflight.next_change(),
+            copies: self.inflight.next_copy(),
+        }
     }
 }
 
 #[async_trait]
 impl RunningRequests for LocalRequests {
     async fn mark(&self) -> Result<RequestMark, Error> {
-        Ok(RequestMark {
-            reads: self.inflight.next_read(),
-            changes: self.inflight.next_change(),
-            copies: self.inflight.next_copy(),
-        })
+        Ok(self.next())
     }
 
     async fn is_running(&self, asked: Running) -> Result<bool, Error> {

@@ -94,6 +94,14 @@ impl InFlight {
         self.reads().next
     }
 
+    /// All reads and layers with lower numbers have ended.
+    pub(super) fn reads_ended(&self) -> u64 {
+        let reads = self.reads();
+        let oldest = reads.running.first_key_value().map(|((number, _), _)| *number);
+        let layers = reads.layers.iter().map(|(_, number)| *number);
+        oldest.into_iter().chain(layers).min().unwrap_or(reads.next)
+    }
+
     /// Whether a read noted before `mark` names bytes of one of the extents, or is looking up and
     /// may name any. Without extents: whether such a read is looking up.
     pub(super) fn is_read(&self, mark: u64, extents: &[ExtentId]) -> bool {
@@ -262,6 +270,21 @@ mod tests {
     const ONE: ExtentId = ExtentId::new(1);
     const TWO: ExtentId = ExtentId::new(2);
     const NOW: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn reads_have_ended_below_the_oldest_that_runs() {
+        let inflight = InFlight::default();
+        assert_eq!(inflight.reads_ended(), 0);
+        let first = inflight.read(NOW);
+        let layer = inflight.layer(RoutingKey::min());
+        let copy = first.another();
+        drop(first);
+        assert_eq!(inflight.reads_ended(), 0, "another one reads what it has looked up");
+        drop(copy);
+        assert_eq!(inflight.reads_ended(), 1);
+        drop(layer);
+        assert_eq!(inflight.reads_ended(), inflight.next_read());
+    }
 
     #[test]
     fn read_is_waited_for_until_it_tells_and_then_for_its_extents_alone() {

@@ -99,7 +99,7 @@ impl Running {
     async fn account(&self, name: &str) {
         let (name, id) = (AccountName::new(name).unwrap(), AccountId::new(7));
         let create = Write::CreateAccount { name, id, anonymous: false };
-        self.assembly.router.write(create).await.unwrap();
+        self.assembly.front.router.write(create).await.unwrap();
     }
 
     /// An extent with content, open.
@@ -115,12 +115,13 @@ impl Running {
     }
 
     fn source(&self) -> Source {
-        let (index, requests) = (Arc::clone(&self.assembly.index), self.assembly.requests());
+        let (index, requests) =
+            (Arc::clone(&self.assembly.index.index), Arc::clone(&self.assembly.front.requests.all));
         Source::serving(&self.storage, index, requests)
     }
 
     async fn stop(self) {
-        self.assembly.index.shutdown().await;
+        self.assembly.index.index.shutdown().await;
         self.storage.capacity.shutdown().await;
         drop((self.assembly, self.storage));
         self.env.tasks.shutdown().await;

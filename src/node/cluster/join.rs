@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::OnceLock;
 use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
 use crate::capacity::Capacity;
 use crate::capacity::CapacityNode;
@@ -30,13 +28,10 @@ use crate::coordinator::Coordinator;
 use crate::coordinator::cluster::ClusterRecord;
 use crate::coordinator::nodes;
 use crate::coordinator::nodes::Alive;
-use crate::coordinator::nodes::JoinError;
 use crate::coordinator::nodes::NodeAt;
-use crate::coordinator::nodes::NodeLife;
 use crate::coordinator::nodes::NodeRecord;
 use crate::coordinator::nodes::NodeState;
 use crate::coordinator::nodes::NodeTable;
-use crate::coordinator::nodes::SESSION;
 use crate::env::Clock;
 use crate::env::Env;
 use crate::env::Tasks;
@@ -56,10 +51,15 @@ use crate::rpc::Services;
 use crate::types::Incarnation;
 use crate::types::NodeId;
 use crate::types::NodeRoles;
-use crate::types::Timestamp;
 
 use super::absent::Absent;
 use super::absent::DEAD_AFTER;
+use super::index_links::IndexLinks;
+use super::index_links::IndexServices;
+use super::life::Over;
+use super::life::begin;
+use super::life::life;
+use super::life::live;
 use super::reached::ReachedNodes;
 use super::repair::Repair;
 use super::settings::Place;
@@ -69,10 +69,6 @@ use super::watch_holder::WatchByAddress;
 const GROUPS_EVERY: Duration = Duration::from_secs(5);
 /// How often copies that have no end yet are looked at.
 const SETTLES_EVERY: Duration = Duration::from_secs(3);
-/// How long a node waits before it tries again what the coordinator refused.
-const PAUSE: Duration = Duration::from_secs(1);
-/// How long a start waits for the end of an earlier life.
-const EARLIER_LIFE: Duration = SESSION.saturating_add(Duration::from_secs(5));
 
 /// What a node needs for joining.
 #[derive(Debug)]
@@ -84,21 +80,6 @@ pub(super) struct Joining<'a> {
     pub(super) place: &'a Place,
     /// For the calls of other nodes.
     pub(super) listener: Bound,
-}
-
-/// Whether the node must not be a part of the cluster any more, and why.
-#[derive(Debug, Default)]
-struct Over {
-    why: OnceLock<JoinError>,
-    said: CancellationToken,
-}
-
-impl Over {
-    fn say(&self, why: JoinError) {
-        tracing::error!(%why, "the node stops");
-        drop(self.why.set(why));
-        self.said.cancel();
-    }
 }
 
 /// A node that is a part of its cluster.
@@ -114,10 +95,12 @@ pub(super) struct Joined {
     ids: Arc<GroupIds>,
     table: Arc<NodeTable>,
     clock: Arc<dyn Clock>,
-    over: Arc<Over>,
+    pub(super) over: Arc<Over>,
+    /// The index, and the requests of all processes.
+    pub(super) links: IndexLinks,
     /// Of everything that the node does for its cluster.
     tasks: Tasks,
-    living: JoinHandle<Alive>,
+    living: Mutex<Option<JoinHandle<Alive>>>,
 }
 
 impl Joined {
@@ -150,11 +133,15 @@ impl Joined {
         };
         let over = Arc::new(Over::default());
         let us = caller(&env, place, &cluster, identity);
-        let server = answer_calls(&us, own.clone(), listener);
+        let asked = IndexServices::new(&env, identity, &table);
+        let server = answer_calls(&us, (own.clone(), &asked), listener);
         let removing = heed_removals(node, Arc::clone(&table), server, Arc::clone(&over));
         run(&tasks, "removed nodes", removing);
         let has_copies = own.is_some();
         let reached = Arc::new(ReachedNodes::new(us, own, Arc::clone(&table)));
+        let (links, at) = asked.link(&env, &coordinator, &reached).await?;
+        let clock = Arc::clone(&env.clock);
+        run(&tasks, "who serves the index", async move { at.follow(clock.as_ref()).await });
         let parts = ClusterParts {
             env: env.clone(),
             coordinator: Arc::clone(&coordinator),
@@ -173,6 +160,7 @@ impl Joined {
             run(&tasks, "settle copies", settling);
         }
         let living = live(&env, alive, Arc::clone(&storage.capacity), Arc::clone(&over));
+        let living = Mutex::new(Some(living));
         tracing::info!(%node, name = place.name, "a node of cluster {}", cluster.number);
         Ok(Self {
             coordinator,
@@ -185,6 +173,7 @@ impl Joined {
             table,
             clock,
             over,
+            links,
             tasks,
             living,
         })
@@ -192,15 +181,16 @@ impl Joined {
 
     /// Waits until the node must not be a part of the cluster any more, and returns why.
     pub(super) async fn over(&self) -> NodeError {
-        self.over.said.cancelled().await;
-        match self.over.why.get() {
-            Some(JoinError::NoSuchNode(_)) | None => NodeError::Removed,
-            Some(why) => why.clone().into(),
-        }
+        self.over.wait().await
+    }
+
+    /// The extents that this process creates.
+    pub(super) fn groups_for_us(&self) -> Arc<GroupIds> {
+        Arc::clone(&self.ids)
     }
 
     /// Sees to it from now on that there are groups in which this process creates extents.
-    pub(super) fn serve_groups(&self) -> Arc<GroupIds> {
+    pub(super) fn look_after_groups(&self) {
         let (ids, clock) = (Arc::clone(&self.ids), Arc::clone(&self.clock));
         self.run("look after groups", async move {
             loop {
@@ -208,10 +198,26 @@ impl Joined {
                 ids.look_after();
             }
         });
-        Arc::clone(&self.ids)
+        let (capacity, clock) = (Arc::clone(&self.capacity), Arc::clone(&self.clock));
+        self.run("leave groups", async move {
+            loop {
+                clock.sleep(GROUPS_EVERY).await;
+                capacity.leave_groups().await;
+            }
+        });
     }
 
-    /// Tells whether the node that serves clients is gone.
+    /// Brings the table of nodes up to date. Returns whether it has the session of this life.
+    ///
+    /// # Errors
+    /// Those of the coordinator.
+    pub(super) async fn refresh_table(&self) -> Result<bool, coordinator::Error> {
+        self.table.refresh().await?;
+        let NodeIdentity { node, incarnation } = self.identity;
+        Ok(self.table.incarnation(node) == Some(incarnation))
+    }
+
+    /// Tells whether the node that serves the index is gone.
     pub(super) fn watch_holder(&self) -> WatchByAddress {
         WatchByAddress { table: Arc::clone(&self.table), clock: Arc::clone(&self.clock) }
     }
@@ -235,9 +241,11 @@ impl Joined {
     }
 
     /// Leaves the cluster until the next start: others know at once that the node is away.
-    pub(super) async fn leave(self) {
+    pub(super) async fn leave(&self) {
         self.tasks.shutdown().await;
-        match self.living.await {
+        let living = self.living.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(living) = living else { return };
+        match living.await {
             Ok(alive) => {
                 if let Err(error) = alive.end().await {
                     tracing::info!(%error, "the life of this node ends by itself");
@@ -272,9 +280,15 @@ fn caller(env: &Env, place: &Place, cluster: &ClusterRecord, node: NodeIdentity)
     }
 }
 
-/// Answers the calls of other nodes from now on: those for its copies, if it has any.
-fn answer_calls(us: &CallerConfig, own: Option<Arc<dyn Member>>, listener: Bound) -> Arc<Server> {
+/// Answers the calls of other nodes from now on: those for its copies, if it has any, for the index
+/// and about its requests.
+fn answer_calls(
+    us: &CallerConfig,
+    (own, asked): (Option<Arc<dyn Member>>, &IndexServices),
+    listener: Bound,
+) -> Arc<Server> {
     let mut services: Services = BTreeMap::new();
+    asked.add_to(&mut services, &us.env);
     if let Some(own) = own {
         let service = Arc::new(MemberService::new(own)) as Arc<dyn Service>;
         services.insert(SERVICE, service);
@@ -327,45 +341,6 @@ async fn enter(
     Ok(node)
 }
 
-fn life(storage: &Storage, place: &Place, listener: &Bound) -> NodeLife {
-    NodeLife {
-        incarnation: Incarnation::new(0),
-        roles: place.roles,
-        host: place.host.clone(),
-        port: listener.address.port(),
-        time: Timestamp::ZERO,
-        room: storage.capacity.room(),
-        // Load is not measured yet: placement weighs room alone.
-        load: 0,
-    }
-}
-
-/// Begins a life. An earlier life of this data directory has ended, but the coordinator may not
-/// know it yet.
-async fn begin(
-    env: &Env,
-    coordinator: &Arc<dyn Coordinator>,
-    cluster: &ClusterRecord,
-    (node, life): (NodeId, NodeLife),
-) -> Result<Alive, JoinError> {
-    let began = env.clock.monotonic();
-    let mut is_first = true;
-    loop {
-        let life = NodeLife { time: env.clock.now(), ..life.clone() };
-        match Alive::begin(Arc::clone(coordinator), cluster.number, node, life).await {
-            Err(JoinError::Alive { .. }) if env.clock.monotonic() < began + EARLIER_LIFE => {
-                if is_first {
-                    let most = SESSION.as_secs();
-                    tracing::info!(%node, "the session of its earlier life ends in {most} s at most");
-                }
-                is_first = false;
-                env.clock.sleep(PAUSE).await;
-            }
-            begun => return begun,
-        }
-    }
-}
-
 /// The copies of this node, if it has the role for them. A node without it must have none.
 async fn own_copies(
     env: &Env,
@@ -408,7 +383,7 @@ async fn heed_removals(node: NodeId, table: Arc<NodeTable>, server: Arc<Server>,
         for at in table.all().iter().filter(|at| is_removed(at)) {
             server.remove(at.id);
             if at.id == node {
-                over.say(JoinError::NoSuchNode(node));
+                over.say(NodeError::Removed);
                 return;
             }
         }
@@ -451,43 +426,5 @@ async fn settle(
         }
         failing = now_failing;
         clock.sleep(SETTLES_EVERY).await;
-    }
-}
-
-/// Keeps the life up until the node stops. If its session ends, since the coordinator heard nothing
-/// of it, the life is resumed.
-fn live(
-    env: &Env,
-    mut alive: Alive,
-    capacity: Arc<CapacityNode>,
-    over: Arc<Over>,
-) -> JoinHandle<Alive> {
-    let (stop, clock) = (env.tasks.stopping(), Arc::clone(&env.clock));
-    env.tasks.spawn("life of the node", async move {
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => {}
-            why = keep(&mut alive, clock.as_ref(), &capacity) => over.say(why),
-        }
-        alive
-    })
-}
-
-/// Returns when the node must stop.
-async fn keep(alive: &mut Alive, clock: &dyn Clock, capacity: &CapacityNode) -> JoinError {
-    loop {
-        // Room, and a load that is not measured yet (see `life`).
-        alive.keep(clock, || (capacity.room(), 0)).await;
-        tracing::warn!("the session of this node has ended: others believed that it was away");
-        loop {
-            match alive.resume().await {
-                Ok(()) => break,
-                Err(error @ (JoinError::NoSuchNode(_) | JoinError::Alive { .. })) => return error,
-                Err(error @ (JoinError::NameTaken(_) | JoinError::Coordinator(_))) => {
-                    tracing::warn!(%error, "the session of this node is not opened again");
-                    clock.sleep(PAUSE).await;
-                }
-            }
-        }
     }
 }

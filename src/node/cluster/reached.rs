@@ -57,15 +57,18 @@ impl ReachedNodes {
     ) -> Self {
         Self { us, own, table, others: Mutex::default() }
     }
-}
 
-impl Nodes for ReachedNodes {
+    /// The way to another node.
+    pub(super) fn peer(&self, node: NodeId) -> Option<Arc<RemoteNode>> {
+        if node == self.us.node.node {
+            return None;
+        }
+        self.other(node, |other| Arc::clone(&other.peer))
+    }
+
     /// A node that is away is called where it was last: it may only be cut off from the
     /// coordinator.
-    fn member(&self, node: NodeId) -> Option<Arc<dyn Member>> {
-        if node == self.us.node.node {
-            return self.own.clone();
-        }
+    fn other<T>(&self, node: NodeId, what: impl FnOnce(&Other) -> T) -> Option<T> {
         let NodeAt { record, life, .. } = self.table.get(node)?;
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         if record.state == NodeState::Removed {
@@ -80,7 +83,16 @@ impl Nodes for ReachedNodes {
         {
             moved.peer.disconnect();
         }
-        others.get(&node).map(|other| Arc::clone(&other.member) as Arc<dyn Member>)
+        others.get(&node).map(what)
+    }
+}
+
+impl Nodes for ReachedNodes {
+    fn member(&self, node: NodeId) -> Option<Arc<dyn Member>> {
+        if node == self.us.node.node {
+            return self.own.clone();
+        }
+        self.other(node, |other| Arc::clone(&other.member) as Arc<dyn Member>)
     }
 
     fn here(&self) -> Option<NodeId> {

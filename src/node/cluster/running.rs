@@ -1,5 +1,5 @@
-//! A node of a cluster. It has copies of extents for others from the start on, and serves clients
-//! once it has the claim to do so.
+//! A node of a cluster. It has copies of extents for others from the start on, answers clients as
+//! soon as some node serves the index, and serves the index itself once it has the claim to do so.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,15 +16,18 @@ use crate::node::keys::master_key;
 use crate::node::listeners::bind;
 use crate::node::listeners::bind_admin;
 use crate::node::listeners::bind_clients;
+use crate::node::roles::FrontRole;
 use crate::node::running::Serving;
 use crate::node::storage::Owner;
 use crate::node::storage::Storage;
 use crate::telemetry::Registry;
 
 use super::coordinator::connect;
+use super::front;
 use super::join::Joined;
 use super::join::Joining;
-use super::serve::Served;
+use super::serve::IndexSetup;
+use super::serve::IndexTask;
 use super::settings::NodeSettings;
 use super::settings::SERVING;
 
@@ -37,10 +40,11 @@ pub struct ClusterNode {
     config: Config,
     pub(super) foundation: Foundation,
     storage: Storage,
-    joined: Joined,
-    /// Opens the secrets of the cluster, if the node may serve clients.
+    joined: Arc<Joined>,
+    /// Opens the secrets of the cluster, if the node answers clients.
     secrets: Option<Secrets>,
-    served: Option<Served>,
+    index: Option<IndexTask>,
+    front: Option<FrontRole>,
 }
 
 impl ClusterNode {
@@ -82,15 +86,26 @@ impl ClusterNode {
         let (storage_of, place) = (&storage, &place);
         let joining =
             Joining { env: &env, storage: storage_of, coordinator, cluster, place, listener };
-        let joined = Joined::join(joining).await?;
+        let joined = Arc::new(Joined::join(joining).await?);
         foundation.admin.registry.set(registry).expect("set once");
         foundation.admin.readiness.set(if may_serve { Phase::Standby } else { Phase::Ready });
         foundation.keep_certificate();
-        Ok(Self { config, foundation, storage, joined, secrets, served: None })
+        let index = secrets.clone().map(|secrets| {
+            joined.look_after_groups();
+            IndexTask::start(IndexSetup {
+                config: config.clone(),
+                env: foundation.env.clone(),
+                admin: foundation.admin.clone(),
+                audit_log: foundation.audit_log.clone(),
+                secrets,
+                joined: Arc::clone(&joined),
+            })
+        });
+        Ok(Self { config, foundation, storage, joined, secrets, index, front: None })
     }
 
-    /// Waits for the claim to serve clients, and serves them. Returns its addresses. A node without
-    /// the roles for that waits for ever.
+    /// Waits until some node serves the index, and answers clients. Returns the addresses. A node
+    /// without the roles for that waits for ever.
     ///
     /// Cancel safe: stop the node then.
     ///
@@ -98,29 +113,28 @@ impl ClusterNode {
     /// [`NodeError`]: the process must end.
     pub async fn serve(&mut self) -> Result<Serving, NodeError> {
         let Some(secrets) = &self.secrets else { return Err(self.joined.over().await) };
-        let served = tokio::select! {
+        let (front, serving) = tokio::select! {
             biased;
             error = self.joined.over() => return Err(error),
-            served = Served::start(&self.config, &self.foundation, &self.joined, secrets) => served?,
+            started = front::start(&self.config, &self.foundation, (&self.joined, secrets)) => started?,
         };
-        let serving = served.serving(&self.foundation);
-        self.served = Some(served);
+        self.front = Some(front);
         self.foundation.admin.readiness.set(Phase::Ready);
         Ok(serving)
     }
 
     /// Waits until the node must not serve any more, and returns why. The process must end.
     pub async fn ended(&self) -> NodeError {
-        let lost = async {
-            match &self.served {
-                Some(served) => served.lost().await,
-                None => std::future::pending().await,
+        let shown = async {
+            if let (Some(index), Some(front)) = (&self.index, &self.front) {
+                front.show_partitions(index.served().await);
             }
+            std::future::pending::<()>().await;
         };
         tokio::select! {
             biased;
             error = self.joined.over() => error,
-            () = lost => NodeError::ClaimLost,
+            () = shown => NodeError::ClaimLost,
             () = self.show_readiness() => NodeError::ClaimLost,
         }
     }
@@ -130,8 +144,7 @@ impl ClusterNode {
     async fn show_readiness(&self) {
         let Foundation { env, admin, .. } = &self.foundation;
         loop {
-            let capacity = &self.joined.capacity;
-            let is_ready = self.served.as_ref().is_some_and(|served| served.is_ready(capacity));
+            let is_ready = self.front.is_some() && self.joined.links.index.is_reached();
             let phase = if is_ready { Phase::Ready } else { Phase::Standby };
             if admin.readiness.phase() != phase {
                 admin.readiness.set(phase);
@@ -154,8 +167,11 @@ impl ClusterNode {
     /// Stops the node from the top down. Another one can serve clients at once.
     pub async fn stop(self) {
         self.foundation.admin.readiness.set(Phase::Draining);
-        if let Some(served) = self.served {
-            served.stop().await;
+        if let Some(front) = self.front {
+            front.stop().await;
+        }
+        if let Some(index) = self.index {
+            index.stop().await;
         }
         self.joined.leave().await;
         self.storage.capacity.shutdown().await;

@@ -1,34 +1,35 @@
-//! Serving clients, by the one node that has the claim to do so.
+//! Serving the index, by the one node that has the claim to do so.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::admin::AdminState;
+use crate::audit_log::AuditLog;
 use crate::capacity::Capacity;
 use crate::capacity::ExtentIds;
 use crate::capacity::ReadLeases;
-use crate::capacity::cluster::ClusterCapacity;
 use crate::capacity::cluster::Nodes;
 use crate::capacity::groups::NodeRow;
 use crate::coordinator::claim::Claim;
 use crate::coordinator::claim::Holder;
 use crate::coordinator::claim::SERVES_INDEX;
 use crate::coordinator::claim::Waiting;
+use crate::coordinator::nodes::JoinError;
 use crate::coordinator::nodes::NodeState;
 use crate::env::Env;
 use crate::frontend::Secrets;
+use crate::index::IndexServer;
+use crate::index::Router;
 use crate::node::assembly::Base;
 use crate::node::config::Config;
 use crate::node::error::NodeError;
-use crate::node::foundation::Foundation;
-use crate::node::listeners::bind_clients;
-use crate::node::listeners::dialects;
 use crate::node::metrics;
-use crate::node::roles::FrontEndSetup;
-use crate::node::roles::Roles;
-use crate::node::running::Serving;
+use crate::node::roles::IndexRole;
+use crate::node::roles::seal_all;
 use crate::telemetry::Registry;
 
 use super::join::Joined;
@@ -39,34 +40,85 @@ const NODES_WAIT: Duration = Duration::from_secs(10);
 /// How often it looks at the nodes meanwhile.
 const LOOKS_EVERY: Duration = Duration::from_millis(200);
 
-/// A node that serves clients.
+/// How long a stop waits for writes of other processes.
+const WRITES_WAIT: Duration = Duration::from_secs(5);
+
+/// What a node needs for serving the index.
 #[derive(Debug)]
-pub(super) struct Served {
-    roles: Roles,
-    claim: Arc<Claim>,
-    /// Cancelled when the claim is lost.
-    lost: CancellationToken,
-    blob: SocketAddr,
-    s3: Option<SocketAddr>,
+pub(super) struct IndexSetup {
+    pub(super) config: Config,
+    pub(super) env: Env,
+    pub(super) admin: AdminState,
+    pub(super) audit_log: AuditLog,
+    pub(super) secrets: Secrets,
+    pub(super) joined: Arc<Joined>,
 }
 
-impl Served {
-    /// Waits for the claim and for enough nodes, then starts front end, index, manager and reclaim.
-    ///
-    /// # Errors
-    /// [`NodeError`]; the claim was given back.
-    pub(super) async fn start(
-        config: &Config,
-        foundation: &Foundation,
-        joined: &Joined,
-        secrets: &Secrets,
-    ) -> Result<Self, NodeError> {
-        let env = &foundation.env;
+/// A node that waits for the claim to serve the index, or serves it. If it loses the claim, or
+/// cannot serve, the node must stop.
+#[derive(Debug)]
+pub(super) struct IndexTask {
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+    /// The partitions, once they are served.
+    served: watch::Receiver<Option<Arc<IndexServer>>>,
+}
+
+impl IndexTask {
+    pub(super) fn start(setup: IndexSetup) -> Self {
+        let stop = CancellationToken::new();
+        let (serves, served) = watch::channel(None);
+        let (over, stopping) = (Arc::clone(&setup.joined.over), stop.clone());
+        let tasks = setup.env.tasks.clone();
+        let task = tasks.spawn("serve the index", async move {
+            if let Err(error) = setup.run(&stopping, &serves).await {
+                over.say(error);
+            }
+        });
+        Self { stop, task, served }
+    }
+
+    /// Waits until this node serves the index. Cancel safe.
+    pub(super) async fn served(&self) -> Arc<IndexServer> {
+        let mut served = self.served.clone();
+        loop {
+            if let Some(index) = served.borrow_and_update().clone() {
+                return index;
+            }
+            if served.changed().await.is_err() {
+                // It ended. Why, the node knows.
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Stops serving, and gives the claim back.
+    pub(super) async fn stop(self) {
+        self.stop.cancel();
+        if let Err(error) = self.task.await {
+            tracing::error!(%error, "serving the index");
+        }
+    }
+}
+
+impl IndexSetup {
+    /// Waits for the claim and for enough nodes, then serves until it is stopped or the claim is
+    /// lost.
+    async fn run(
+        self,
+        stop: &CancellationToken,
+        serves: &watch::Sender<Option<Arc<IndexServer>>>,
+    ) -> Result<(), NodeError> {
+        let Self { env, joined, .. } = &self;
         let holder =
             Holder { node: joined.identity.node, incarnation: joined.identity.incarnation };
         let watch = joined.watch_holder();
         let waiting = Waiting { key: SERVES_INDEX, holder, watch: &watch };
-        let claim = waiting.run(&joined.coordinator, &env.clock).await;
+        let claim = tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(()),
+            claim = waiting.run(&joined.coordinator, &env.clock) => claim,
+        };
         tracing::info!("this node serves the index now");
         let (claim, lost) = (Arc::new(claim), CancellationToken::new());
         let (kept, ended) = (Arc::clone(&claim), lost.clone());
@@ -75,48 +127,74 @@ impl Served {
             ended.cancel();
         });
         let starting = async {
-            until_enough_nodes(joined, env).await;
-            start_roles(config, foundation, joined, (secrets, &claim)).await
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return Ok(None),
+                () = until_enough_nodes(joined, env) => {}
+            }
+            // Not given up halfway: what was started must be stopped.
+            self.serve(&claim).await.map(Some)
         };
         let started = tokio::select! {
             biased;
             () = lost.cancelled() => Err(NodeError::ClaimLost),
             started = starting => started,
         };
-        match started {
-            Ok((roles, blob, s3)) => Ok(Self { roles, claim, lost, blob, s3 }),
-            Err(error) => {
+        let role = match started {
+            Ok(Some(role)) => role,
+            ended => {
                 claim.release().await;
-                Err(error)
+                return ended.map(|_| ());
             }
+        };
+        serves.send_replace(Some(role.index()));
+        tokio::select! {
+            biased;
+            () = lost.cancelled() => return Err(NodeError::ClaimLost),
+            () = stop.cancelled() => {}
         }
+        // Requests of others wait for the next node that serves.
+        joined.links.served.end(&*env.clock, WRITES_WAIT).await;
+        role.stop().await;
+        claim.release().await;
+        Ok(())
     }
 
-    pub(super) fn serving(&self, foundation: &Foundation) -> Serving {
-        Serving {
-            blob: self.blob,
-            s3: self.s3,
-            admin: foundation.admin_address.clone(),
-            unserved: Vec::new(),
-            certificate: foundation.authority(),
+    /// Opens the partitions, and answers requests about them.
+    async fn serve(&self, claim: &Arc<Claim>) -> Result<IndexRole, NodeError> {
+        let Self { config, env, admin, audit_log, secrets, joined } = self;
+        let mut all = Registry::default();
+        let registry = metrics::of_roles(&mut all);
+        let coordinator = Arc::new(claim.guard());
+        let base = Base {
+            env: env.clone(),
+            capacity: Arc::clone(&joined.capacity) as Arc<dyn Capacity>,
+            coordinator: Arc::clone(&coordinator) as _,
+            cluster: joined.cluster.number,
+            extent_ids: joined.groups_for_us() as Arc<dyn ExtentIds>,
+            leases: Some(Arc::clone(&joined.capacity) as Arc<dyn ReadLeases>),
+        };
+        let role = IndexRole::start(config, base, audit_log, registry).await?;
+        let opened = async {
+            let router = Router::new(role.host(), coordinator, env.clone()).await?;
+            seal_all(config, &router, secrets).await?;
+            // From here on nobody else serves. Whose session the process that served before has
+            // seen end, must not be let in: it may have freed what their requests need. This one
+            // may be among them.
+            if !joined.refresh_table().await? {
+                return Err(NodeError::Join(JoinError::SessionEnded));
+            }
+            Ok(())
+        };
+        if let Err(error) = opened.await {
+            role.stop().await;
+            return Err(error);
         }
-    }
-
-    /// Whether this node answers requests: it has renewed the claim lately, or the members of its
-    /// logs say that no other node serves.
-    pub(super) fn is_ready(&self, capacity: &ClusterCapacity) -> bool {
-        self.claim.is_held() || capacity.has_leases()
-    }
-
-    /// Waits until the claim is lost.
-    pub(super) async fn lost(&self) {
-        self.lost.cancelled().await;
-    }
-
-    /// Stops serving, and gives the claim back.
-    pub(super) async fn stop(self) {
-        self.roles.stop().await;
-        self.claim.release().await;
+        joined.links.served.serve(role.host());
+        role.start_reclaim(Arc::clone(&joined.links.requests.all), registry);
+        admin.registry_of_index.set(all).expect("set once");
+        joined.repair_groups();
+        Ok(role)
     }
 }
 
@@ -149,36 +227,4 @@ fn machines(table: &[NodeRow]) -> usize {
     machines.sort_unstable();
     machines.dedup();
     machines.len()
-}
-
-async fn start_roles(
-    config: &Config,
-    foundation: &Foundation,
-    joined: &Joined,
-    (secrets, claim): (&Secrets, &Arc<Claim>),
-) -> Result<(Roles, SocketAddr, Option<SocketAddr>), NodeError> {
-    let (blob, s3) = bind_clients(config).await?;
-    let (blob_address, s3_address) = (blob.address, s3.as_ref().map(|bound| bound.address));
-    let mut all = Registry::default();
-    let front = FrontEndSetup {
-        blob,
-        s3,
-        dialects: dialects(config),
-        tls: foundation.tls(),
-        secrets,
-        audit_log: &foundation.audit_log,
-    };
-    let base = Base {
-        env: foundation.env.clone(),
-        capacity: Arc::clone(&joined.capacity) as Arc<dyn Capacity>,
-        coordinator: Arc::new(claim.guard()),
-        cluster: joined.cluster.number,
-        extent_ids: joined.serve_groups() as Arc<dyn ExtentIds>,
-        leases: Some(Arc::clone(&joined.capacity) as Arc<dyn ReadLeases>),
-    };
-    let roles = Roles::start(config, base, front, metrics::of_roles(&mut all)).await?;
-    foundation.admin.registry_of_roles.set(all).expect("set once");
-    foundation.admin.control.set(roles.control.clone()).expect("set once");
-    joined.repair_groups();
-    Ok((roles, blob_address, s3_address))
 }

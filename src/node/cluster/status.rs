@@ -38,7 +38,7 @@ pub struct ClusterStatus {
 pub struct NodeStatus {
     /// What is known of it.
     pub at: NodeAt,
-    /// Whether it serves clients now.
+    /// Whether it serves the index now.
     pub is_serving: bool,
     /// Groups of which it has copies.
     pub groups: usize,

@@ -6,6 +6,7 @@ mod simulated;
 mod uploaders;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::io::AsyncReadExt;
@@ -14,6 +15,7 @@ use tokio::io::AsyncWriteExt;
 use crate::admin::AdminServer;
 use crate::admin::AdminState;
 use crate::admin::Token;
+use crate::audit_log::AuditLog;
 use crate::auth::AccountKeys;
 use crate::auth::DEVELOPMENT_KEY;
 use crate::auth::Terms;
@@ -30,10 +32,12 @@ use crate::env::Clock;
 use crate::env::OsClock;
 use crate::env::net::PipeConnect;
 use crate::env::net::PipeListen;
+use crate::frontend::dialect::Dialects;
 use crate::node::config::DEVELOPMENT_NAME;
 use crate::node::config::master_key_beside;
 use crate::node::disks::Given;
 use crate::node::keys::master_key;
+use crate::node::listeners::Bound;
 use crate::node::storage::CoordinatorPlace;
 use crate::node::storage::Owner;
 use crate::node::storage::Start;
@@ -125,7 +129,7 @@ impl Node {
         let roles = Roles::start(&config, Base::of(&storage, &env), front, registry).await.unwrap();
         let (listener, admin) = PipeListen::new();
         let state = AdminState::new(Token::new(TOKEN));
-        state.control.set(roles.control.clone()).unwrap();
+        state.control.set(roles.control()).unwrap();
         let server = AdminServer::new(Box::new(listener), state, env.clone());
         server.start(env.tasks.stopping());
         Self { env, storage, roles, room, blob, admin, signature: signature() }

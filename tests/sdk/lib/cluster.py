@@ -9,6 +9,8 @@ import signal
 import subprocess
 import time
 
+from azure.core.exceptions import AzureError
+
 from . import install
 from .account import Account
 from .ports import free_port
@@ -51,11 +53,13 @@ class Node(Server):
     def __init__(self, binary, name, etcd, scratch, extra):
         super().__init__(binary, [scratch / name], scratch / f"{name}.log", extra)
         self.name, self.etcd, self.key = name, etcd, scratch / "cluster.key"
+        self.has_front_end = not name.startswith("c")
         self.node_address = f"127.0.0.1:{free_port()}"
 
     def command(self):
         """`blockyard node` with its flags."""
-        return [self.binary, "node", "--coordinator", self.etcd.url, "--name", self.name,
+        roles = () if self.has_front_end else ("--roles", "capacity")
+        return [self.binary, "node", "--coordinator", self.etcd.url, "--name", self.name, *roles,
                 "--machine", f"machine of {self.name}", "--master-key-file", str(self.key),
                 "--node-listen", self.node_address, *super().command()[2:]]
 
@@ -101,10 +105,9 @@ class HaProxy(Program):
     def ready(self):
         """Whether a node behind it answers a client."""
         try:
-            connection = http.client.HTTPConnection(self.address, timeout=2)
-            connection.request("GET", "/")
-            return connection.getresponse().status < 500
-        except (OSError, http.client.HTTPException):
+            pages = Account(self.address).service(connection_timeout=2, read_timeout=30).list_containers(results_per_page=1).by_page()
+            return next(pages, ()) is not None
+        except AzureError:
             return False
 
 
@@ -116,7 +119,8 @@ class Cluster:
         self.binary, self.scratch = binary, scratch
         self.etcd = Etcd(scratch / "etcd", scratch / "etcd.log")
         made = [Node(binary, f"n{number}", self.etcd, scratch, extra) for number in (1, 2, 3, 4, 5)]
-        self.proxy, self.nodes, self.spare = HaProxy(made, scratch), made[:3], made[3:]
+        copies = Node(binary, "c1", self.etcd, scratch, extra)
+        self.proxy, self.nodes, self.spare = HaProxy(made, scratch), [*made[:3], copies], made[3:]
 
     def __enter__(self):
         self.etcd.start()
@@ -160,29 +164,35 @@ class Cluster:
         for program in (self.etcd, *self.nodes, self.proxy):
             if not program.running():
                 program.launch()
-        while not (all(node.ready() for node in self.nodes) and self.serving() and self.proxy.ready()):
+        while not (all(node.phase() == "ready" for node in self.nodes) and self.serving() and self.proxy.ready()):
             if time.monotonic() - began > seconds:
                 raise RuntimeError(f"not ready after {seconds} s:\n" + "\n".join(node.log_tail(12) for node in self.nodes))
             time.sleep(0.02)
         return time.monotonic() - began
 
     def serving(self):
-        """The node that serves clients, or None."""
-        return next((node for node in self.nodes if node.running() and node.phase() == "ready"), None)
+        """The node that serves the index, or None."""
+        code, answer, _ = self.command("status")
+        names = [node["name"] for node in answer["nodes"] if node["serving"]] if code == 0 else []
+        return next((node for node in self.nodes if node.name in names and node.running()), None)
 
     def until_serving(self, seconds=60, besides=None):
-        """Waits for a node that serves, and that is not `besides`; it."""
+        """Waits for a node that serves the index, and that is not `besides`; it."""
         began = time.monotonic()
         while (found := self.serving()) in (None, besides):
             if time.monotonic() - began > seconds:
                 raise RuntimeError(f"nobody serves after {seconds} s:\n" + "\n".join(node.log_tail(12) for node in self.nodes))
-            time.sleep(0.02)
+            time.sleep(0.05)
         return found
 
-    def standby(self):
-        """A node that does not serve."""
+    def front_ends(self):
+        """The nodes that answer clients, and do not serve the index."""
         serving = self.until_serving()
-        return next(node for node in self.nodes if node is not serving)
+        return [node for node in self.nodes if node is not serving and node.has_front_end]
+
+    def copies(self):
+        """The node that only has copies."""
+        return next(node for node in self.nodes if not node.has_front_end)
 
     def until_served(self, seconds=60):
         """Waits until clients are served again. Returns the seconds that took."""

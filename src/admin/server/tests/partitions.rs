@@ -117,7 +117,7 @@ async fn both_of(served: Served) -> Both {
         accounts: accounts(&served.env).await,
         trace: Trace::default(),
         faults: Faults::new(served.env.clone(), &mut registry),
-        partitions: rig.store.clone(),
+        partitions: Arc::new(OnceLock::from(rig.store.clone())),
     };
     served.state.control.set(control).unwrap();
     Both { served, rig }

@@ -109,6 +109,14 @@ pub(crate) async fn abort(
     }
 }
 
+/// Another front end has begun copies, or aborted these.
+pub fn hear(front: &FrontEnd, aborted: &[Uuid]) {
+    for id in aborted {
+        front.copies.abort(*id);
+    }
+    front.copies.begun();
+}
+
 /// Carries out pending copies until the program stops.
 pub async fn run(front: Arc<FrontEnd>) {
     let stopping = front.env.tasks.stopping();

@@ -112,10 +112,10 @@ async fn a_directory_that_hangs_keeps_nothing_of_the_store_for_long() {
     let env = Env { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..running.env.clone() };
     let mut registry = Registry::default();
     let backups = NodeBackups::new(running.source(), env).registered(&mut registry);
-    let requests = running.assembly.requests();
+    let requests = Arc::clone(&running.assembly.front.requests.all);
     let map = index::PartitionMap::load(running.storage.coordinator.as_ref()).await.unwrap();
     let log = map.partitions().iter().find_map(|one| one.log.first().copied()).unwrap();
-    let keeps = || running.assembly.index.keeps(log);
+    let keeps = || running.assembly.index.index.keeps(log);
     assert!(!keeps());
     backups.begin(folder.clone()).unwrap();
 

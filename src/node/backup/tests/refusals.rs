@@ -54,7 +54,7 @@ impl Running {
             tier: None,
             fields: index::NewBlobFields::default(),
         };
-        self.assembly.router.write(Write::PutBlob(put)).await.unwrap();
+        self.assembly.front.router.write(Write::PutBlob(put)).await.unwrap();
     }
 
     async fn container(&self) {
@@ -71,7 +71,7 @@ impl Running {
             acl: CannedAcl::Private,
             object_lock: false,
         };
-        self.assembly.router.write(Write::CreateContainer(create)).await.unwrap();
+        self.assembly.front.router.write(Write::CreateContainer(create)).await.unwrap();
     }
 }
 

@@ -33,7 +33,7 @@ async fn a_backup_that_a_stop_ends_before_the_cut_is_reported_as_stopped_not_as_
     let at = Folders::new();
     let running = Running::start(&at.data).await.unwrap();
     // The index stops before what it needs.
-    running.assembly.index.shutdown().await;
+    running.assembly.index.index.shutdown().await;
     let made = backup(&running.source(), &at.backup, &running.env, silent()).await;
     assert_eq!(made.unwrap_err().to_string(), TEXT);
     running.stop().await;

@@ -1,0 +1,120 @@
+//! The calls of the process that serves the index, as messages. `api-spec/index-calls.md` describes
+//! them.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::Deserializer;
+use serde::Serialize;
+use serde::Serializer;
+
+use super::accounts::ChangedAccounts;
+use super::accounts::ChangesTo;
+use crate::index::api;
+use crate::index::api::Error;
+use crate::index::api::ReadReply;
+use crate::index::api::Target;
+use crate::index::api::WriteReply;
+use crate::rpc;
+use crate::rpc::Method;
+use crate::rpc::NodeIdentity;
+
+/// What a call ends with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum Answer<T> {
+    /// The answer of the partition.
+    Done(T),
+    /// The error of the partition.
+    Failed(Error),
+    /// This process does not serve the index, or does not see the session of the caller yet.
+    /// Nothing was done: ask again soon.
+    NotHere,
+    /// It was done, and the answer has so many bytes, which is more than the caller takes. What may
+    /// be done twice is asked for again.
+    TooLarge(u32),
+}
+
+/// A value that is shared where it is sent from, since it may have to be sent again.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Shared<T>(pub Arc<T>);
+
+impl<T: Serialize> Serialize for Shared<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Shared<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::deserialize(deserializer).map(|value| Self(Arc::new(value)))
+    }
+}
+
+/// A question to a partition.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct ReadCall {
+    pub target: Target,
+    pub read: Shared<api::Read>,
+}
+
+/// A change of a partition.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct WriteCall {
+    pub target: Target,
+    pub write: Shared<api::Write>,
+}
+
+/// Reads from a partition.
+#[derive(Debug)]
+pub(super) struct Read;
+
+impl Method for Read {
+    const NUMBER: u16 = 0x0201;
+    type Call = ReadCall;
+    type Answer = Answer<ReadReply>;
+}
+
+/// Changes a partition.
+#[derive(Debug)]
+pub(super) struct Write;
+
+impl Method for Write {
+    const NUMBER: u16 = 0x0202;
+    type Call = WriteCall;
+    type Answer = Answer<WriteReply>;
+}
+
+/// The processes whose calls are answered.
+#[derive(Debug)]
+pub(super) struct FrontEndsOf;
+
+impl Method for FrontEndsOf {
+    const NUMBER: u16 = 0x0203;
+    type Call = ();
+    type Answer = Answer<Vec<NodeIdentity>>;
+}
+
+/// Waits until accounts are changed after these changes, and names them.
+#[derive(Debug)]
+pub(super) struct AccountsAfter;
+
+impl Method for AccountsAfter {
+    const NUMBER: u16 = 0x0204;
+    type Call = Option<ChangesTo>;
+    type Answer = Answer<ChangedAccounts>;
+}
+
+/// Decodes bytes as the message of each call and of each answer. Returns how many took them. For
+/// the fuzz target.
+pub(in crate::index) fn decode_any(bytes: &[u8]) -> usize {
+    fn both<M: Method>(bytes: &[u8]) -> [bool; 2] {
+        [rpc::decode::<M::Call>(bytes).is_ok(), rpc::decode::<M::Answer>(bytes).is_ok()]
+    }
+    let taken = [
+        both::<Read>(bytes),
+        both::<Write>(bytes),
+        both::<FrontEndsOf>(bytes),
+        both::<AccountsAfter>(bytes),
+    ];
+    taken.iter().flatten().filter(|taken| **taken).count()
+}

@@ -1,0 +1,32 @@
+//! The index of a cluster: partitions that another process serves. A front end asks through
+//! [`ClusterIndex`] whichever process serves them, [`IndexService`] answers there.
+//!
+//! - `calls.rs`: the messages; `api-spec/index-calls.md` describes them;
+//! - `served.rs`: the index that this process serves, once it does;
+//! - `service.rs`: answers the calls of other processes;
+//! - `host.rs`: asks the process that serves;
+//! - `accounts.rs`: tells which accounts were changed, for the caches of front ends.
+//!
+//! Invariants (ADR 0057): a process that serves the index answers only calls of processes whose
+//! session it sees in the table of nodes, and reclaim asks all of these about their running
+//! requests before it frees anything · a write whose outcome is unknown is not sent again.
+
+mod accounts;
+mod calls;
+mod host;
+mod served;
+mod service;
+#[cfg(test)]
+mod tests;
+
+pub use accounts::{AccountChanges, ChangedAccounts, ChangesTo};
+pub use host::{ClusterIndex, IndexPlace, ServedAt};
+pub use served::{FrontEnds, ServedIndex};
+pub use service::{INDEX_SERVICE, IndexService};
+
+/// Decodes `bytes` as each message between processes about the index and about running requests.
+/// Returns how many decoders accepted them. Never panics.
+#[must_use]
+pub fn decode_untrusted(bytes: &[u8]) -> usize {
+    calls::decode_any(bytes) + crate::index::inflight::decode_any(bytes)
+}

@@ -1,0 +1,190 @@
+//! The index that this process serves.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::OnceLock;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use uuid::Uuid;
+
+use super::accounts::AccountChanges;
+use super::accounts::account_of;
+use crate::env::Clock;
+use crate::index::api::CopyEnd;
+use crate::index::api::Error;
+use crate::index::api::IndexHost;
+use crate::index::api::Target;
+use crate::index::api::Write;
+use crate::index::api::WriteReply;
+use crate::rpc::NodeIdentity;
+
+/// The pause before it is looked again whether writes have ended.
+const END_PAUSE: Duration = Duration::from_millis(5);
+
+/// The processes with a front end that have a session, this one too. A process whose session ends
+/// has no running requests when it opens the next one.
+pub trait FrontEnds: Send + Sync + Debug {
+    /// All of them.
+    fn all(&self) -> Vec<NodeIdentity>;
+
+    /// Whether this is one of them.
+    fn has(&self, process: NodeIdentity) -> bool;
+}
+
+/// The index of this process, from when it serves it until it stops.
+#[derive(Debug)]
+pub struct ServedIndex {
+    host: OnceLock<Arc<dyn IndexHost>>,
+    /// It is served no more.
+    has_ended: AtomicBool,
+    /// How many writes of other processes are under way.
+    writing: Mutex<BTreeMap<NodeIdentity, usize>>,
+    /// Accounts that it has changed.
+    pub accounts: AccountChanges,
+    /// Pending copies that it has noted.
+    copies: CopyNews,
+}
+
+/// Which pending copies were begun or aborted, for the process that carries them out.
+#[derive(Debug, Default)]
+struct CopyNews {
+    /// Those that were aborted since it was asked last.
+    aborted: Mutex<Vec<Uuid>>,
+    /// There are some, or one was begun.
+    news: Notify,
+}
+
+impl CopyNews {
+    /// Notes what a write has done.
+    fn note(&self, write: &Write) {
+        let is_begun = matches!(write, Write::PutCopy(put) if put.job.is_some());
+        let ended = if let Write::EndCopy(end) = write { Some(end) } else { None };
+        let aborted = ended.filter(|end| matches!(end.end, CopyEnd::Aborted(_))).map(|end| end.id);
+        if !is_begun && aborted.is_none() {
+            return;
+        }
+        self.lock().extend(aborted);
+        self.news.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Uuid>> {
+        self.aborted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ServedIndex {
+    /// The index that a process does not serve yet.
+    #[must_use]
+    pub fn new(process: NodeIdentity) -> Self {
+        Self {
+            host: OnceLock::new(),
+            has_ended: AtomicBool::new(false),
+            writing: Mutex::default(),
+            accounts: AccountChanges::new(process),
+            copies: CopyNews::default(),
+        }
+    }
+
+    /// Serves the partitions of this host from now on.
+    ///
+    /// # Panics
+    /// If the process serves partitions already.
+    pub fn serve(&self, host: Arc<dyn IndexHost>) {
+        self.host.set(host).expect("a process begins to serve the index once");
+    }
+
+    /// The partitions; `None` if this process does not serve them.
+    #[must_use]
+    pub fn host(&self) -> Option<&Arc<dyn IndexHost>> {
+        self.host.get().filter(|_| !self.has_ended.load(Ordering::SeqCst))
+    }
+
+    /// Begins no more requests: other processes ask the next one that serves. Waits until the
+    /// writes of others have ended, but not for longer than `patience`.
+    pub async fn end(&self, clock: &dyn Clock, patience: Duration) {
+        self.has_ended.store(true, Ordering::SeqCst);
+        let until = clock.monotonic() + patience;
+        // A write is noted before the host is looked at.
+        while !self.lock().is_empty() && clock.monotonic() < until {
+            clock.sleep(END_PAUSE).await;
+        }
+    }
+
+    /// Notes a write of another process before its session is looked at. Until the note is dropped,
+    /// the process counts as one whose requests may need anything.
+    pub(super) fn writing(&self, process: NodeIdentity) -> Writing<'_> {
+        *self.lock().entry(process).or_insert(0) += 1;
+        Writing { served: self, process }
+    }
+
+    /// The processes whose requests count: those with a session, and those whose session has ended
+    /// while a write of theirs is under way here.
+    #[must_use]
+    pub fn front_ends(&self, with_session: &dyn FrontEnds) -> Vec<NodeIdentity> {
+        let mut all: BTreeSet<NodeIdentity> = with_session.all().into_iter().collect();
+        // After that: a write is noted before its session is looked at.
+        all.extend(self.lock().keys());
+        all.into_iter().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<NodeIdentity, usize>> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a pending copy was begun or aborted. Returns those that were aborted.
+    ///
+    /// Cancel safe: nothing is lost.
+    pub async fn copy_news(&self) -> Vec<Uuid> {
+        self.copies.news.notified().await;
+        std::mem::take(&mut *self.copies.lock())
+    }
+
+    /// Changes a partition of `host`. Not cancel safe, as [`IndexHost::write_shared`].
+    ///
+    /// # Errors
+    /// Those of the partition.
+    pub(super) async fn write(
+        &self,
+        host: &dyn IndexHost,
+        target: Target,
+        write: Arc<Write>,
+    ) -> Result<WriteReply, Error> {
+        let account = account_of(&write).cloned();
+        let answer = host.write_shared(target, Arc::clone(&write)).await;
+        // One whose outcome is unknown may have begun a copy.
+        if matches!(answer, Ok(_) | Err(Error::Unavailable(_) | Error::NoAnswer(_))) {
+            self.copies.note(&write);
+        }
+        if let Some(account) = account {
+            self.accounts.note(account);
+        }
+        answer
+    }
+}
+
+/// A write of another process that is under way.
+#[derive(Debug)]
+pub(super) struct Writing<'a> {
+    served: &'a ServedIndex,
+    process: NodeIdentity,
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        let mut writing = self.served.lock();
+        if let Some(count) = writing.get_mut(&self.process) {
+            *count -= 1;
+            if *count == 0 {
+                writing.remove(&self.process);
+            }
+        }
+    }
+}

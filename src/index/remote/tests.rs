@@ -1,0 +1,6 @@
+//! The index of another process: bytes of messages, and calls over a simulated network.
+
+mod calls;
+mod requests;
+mod rig;
+mod sessions;

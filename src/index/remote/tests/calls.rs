@@ -1,0 +1,319 @@
+//! Golden bytes, and what a front end does with each answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::rig::Partition;
+use super::rig::Process;
+use super::rig::TARGET;
+use super::rig::World;
+use super::rig::identity;
+use crate::env::Clock;
+use crate::index::CopyEnd;
+use crate::index::EndCopy;
+use crate::index::Error;
+use crate::index::IndexHost;
+use crate::index::Read;
+use crate::index::ReadReply;
+use crate::index::Refused;
+use crate::index::Write;
+use crate::index::WriteReply;
+use crate::index::remote::ChangedAccounts;
+use crate::index::remote::ChangesTo;
+use crate::index::remote::calls;
+use crate::index::remote::calls::AccountsAfter;
+use crate::index::remote::calls::Answer;
+use crate::index::remote::calls::FrontEndsOf;
+use crate::index::remote::calls::ReadCall;
+use crate::index::remote::calls::Shared;
+use crate::index::remote::calls::WriteCall;
+use crate::index::remote::decode_untrusted;
+use crate::rpc::Method;
+use crate::rpc::decode;
+use crate::rpc::encode;
+use crate::types::AccountId;
+use crate::types::AccountName;
+use crate::types::ContainerId;
+use crate::types::RoutingKey;
+use crate::types::Timestamp;
+
+fn name(text: &str) -> AccountName {
+    AccountName::new(text).unwrap()
+}
+
+fn read() -> Read {
+    Read::Account(name("acct"))
+}
+
+fn write() -> Write {
+    Write::CreateAccount { name: name("acct"), id: AccountId::new(7), anonymous: true }
+}
+
+/// A message, and its bytes after the version.
+#[track_caller]
+fn check<T: Serialize>(message: &T, bytes: &[u8]) {
+    assert_eq!(encode(message).unwrap()[1..], *bytes);
+}
+
+#[test]
+fn messages_have_golden_bytes() {
+    let numbers =
+        [calls::Read::NUMBER, calls::Write::NUMBER, FrontEndsOf::NUMBER, AccountsAfter::NUMBER];
+    assert_eq!(numbers, [0x0201, 0x0202, 0x0203, 0x0204]);
+    let target = [1, 2, 0];
+    let call = ReadCall { target: TARGET, read: Shared(Arc::new(read())) };
+    check(&call, &[&target[..], &[0, 4], b"acct"].concat());
+    assert_eq!(decode::<ReadCall>(&encode(&call).unwrap()).unwrap(), call);
+    let call = WriteCall { target: TARGET, write: Shared(Arc::new(write())) };
+    check(&call, &[&target[..], &[0, 4], b"acct", &[7, 1]].concat());
+    assert_eq!(decode::<WriteCall>(&encode(&call).unwrap()).unwrap(), call);
+    check(&Answer::Done(ReadReply::DeadContainers(Vec::new())), &encoded_done());
+    check(&Answer::<()>::Failed(Error::WrongPartition), &[1, 0]);
+    check(&Answer::<()>::NotHere, &[2]);
+    check(&Answer::<()>::TooLarge(300), &[3, 0xAC, 0x02]);
+    check(&Answer::Done(vec![identity(300, 2)]), &[0, 1, 0xAC, 0x02, 2]);
+    let to = ChangesTo { of: identity(300, 2), number: 9 };
+    check(&Some(to), &[1, 0xAC, 0x02, 2, 9]);
+    let changed = ChangedAccounts { to, accounts: Some(vec![name("acct")]) };
+    check(&Answer::Done(changed), &[&[0, 0xAC, 0x02, 2, 9, 1, 1, 4][..], b"acct"].concat());
+}
+
+/// The variant of the answer, then the reply as `api/tests.rs` knows its bytes.
+fn encoded_done() -> Vec<u8> {
+    let reply = postcard::to_stdvec(&ReadReply::DeadContainers(Vec::new())).unwrap();
+    [&[0][..], &reply].concat()
+}
+
+#[test]
+fn other_bytes_are_no_message() {
+    for bytes in [&[][..], &[1], &[2, 0], &[1, 0xFF, 0xFF, 0xFF]] {
+        let _accepted = decode_untrusted(bytes);
+    }
+    assert!(decode::<ReadCall>(&[1, 1, 2, 0, 0xFF]).is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn partition_of_another_process_is_read_and_changed() {
+    let world = World::new();
+    let (server, front) = (Process::start(&world, 1, 1), Process::start(&world, 2, 2));
+    let partition = Partition::new(ReadReply::DeadContainers(Vec::new()));
+    server.served.serve(Arc::clone(&partition) as Arc<dyn IndexHost>);
+    world.is_served_by(1);
+    let found = front.index.read(TARGET, read()).await.unwrap();
+    assert_eq!(found, ReadReply::DeadContainers(Vec::new()));
+    let done = front.index.write(TARGET, write()).await.unwrap();
+    assert_eq!(done, WriteReply::Done);
+    assert_eq!(*partition.writes.lock().unwrap(), [write()]);
+    // The process that serves asks itself without a message.
+    server.index.read_kept(TARGET, &read()).await.unwrap();
+    assert_eq!(partition.reads(), 2);
+    assert!(server.index.is_here() && !front.index.is_here());
+}
+
+#[tokio::test(start_paused = true)]
+async fn answer_that_is_too_large_is_asked_for_once_more() {
+    let world = World::new();
+    let (server, front) = (Process::start(&world, 1, 1), Process::start(&world, 2, 2));
+    let dead = |number| crate::index::api::DeletedContainer {
+        account: AccountId::new(1),
+        container: ContainerId::new(number),
+        deleted: Timestamp::ZERO,
+    };
+    let many = ReadReply::DeadContainers((0..40_000).map(dead).collect());
+    let partition = Partition::new(many.clone());
+    server.served.serve(Arc::clone(&partition) as Arc<dyn IndexHost>);
+    world.is_served_by(1);
+    assert_eq!(front.index.read(TARGET, read()).await.unwrap(), many);
+    assert_eq!(partition.reads(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn request_waits_until_somebody_serves_the_index() {
+    let world = World::new();
+    let (server, front) = (Process::start(&world, 1, 1), Process::start(&world, 2, 2));
+    let partition = Partition::new(ReadReply::DeadContainers(Vec::new()));
+    let later = async {
+        world.sleep(2_000).await;
+        world.is_served_by(1);
+        // It has the claim, and is not ready.
+        world.sleep(2_000).await;
+        server.served.serve(Arc::clone(&partition) as Arc<dyn IndexHost>);
+    };
+    let (read, written, ()) =
+        tokio::join!(front.index.read(TARGET, read()), front.index.write(TARGET, write()), later);
+    read.unwrap();
+    written.unwrap();
+    assert_eq!(partition.writes(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn request_is_given_up_when_nobody_serves_for_long() {
+    let world = World::new();
+    let front = Process::start(&world, 2, 2);
+    let began = world.clock.monotonic();
+    let refused = front.index.write(TARGET, write()).await.unwrap_err();
+    // Surely nothing was done.
+    assert_eq!(refused, Error::Overloaded);
+    let took = world.clock.monotonic() - began;
+    assert!((15..20).contains(&took.as_secs()), "{took:?}");
+    assert!(!front.index.is_reached());
+}
+
+/// A process that stands still may carry it out when it goes on.
+#[tokio::test(start_paused = true)]
+async fn write_without_an_answer_is_not_sent_again_and_a_read_is() {
+    let world = World::new();
+    let (server, front) = (Process::start(&world, 1, 1), Process::start(&world, 2, 2));
+    let partition = Partition::new(ReadReply::DeadContainers(Vec::new()));
+    server.served.serve(Arc::clone(&partition) as Arc<dyn IndexHost>);
+    world.is_served_by(1);
+    front.index.read(TARGET, read()).await.unwrap();
+    server.cut_off();
+    let next = Process::start(&world, 3, 3);
+    let taken_over = Partition::new(ReadReply::DeadContainers(Vec::new()));
+    let later = async {
+        world.sleep(3_000).await;
+        next.served.serve(Arc::clone(&taken_over) as Arc<dyn IndexHost>);
+        world.is_served_by(3);
+    };
+    let (read, written, ()) =
+        tokio::join!(front.index.read(TARGET, read()), front.index.write(TARGET, write()), later);
+    read.unwrap();
+    let unknown = written.unwrap_err();
+    assert!(matches!(&unknown, Error::NoAnswer(why) if why.contains("may have")), "{unknown:?}");
+    assert_eq!((taken_over.reads(), taken_over.writes()), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_of_partitions_arrive() {
+    /// Refuses everything.
+    #[derive(Debug)]
+    struct Refuses;
+
+    #[async_trait::async_trait]
+    impl IndexHost for Refuses {
+        async fn read(&self, _: crate::index::Target, _: Read) -> Result<ReadReply, Error> {
+            Err(Error::Refused(Refused::BlobNotFound))
+        }
+
+        async fn write_shared(
+            &self,
+            _: crate::index::Target,
+            _: Arc<Write>,
+        ) -> Result<WriteReply, Error> {
+            Err(Error::WrongPartition)
+        }
+
+        async fn owned_extents(&self) -> Vec<crate::types::ExtentId> {
+            Vec::new()
+        }
+    }
+    let world = World::new();
+    let (server, front) = (Process::start(&world, 1, 1), Process::start(&world, 2, 2));
+    server.served.serve(Arc::new(Refuses));
+    world.is_served_by(1);
+    let refused = front.index.read(TARGET, read()).await;
+    assert_eq!(refused, Err(Error::Refused(Refused::BlobNotFound)));
+    assert_eq!(front.index.write(TARGET, write()).await, Err(Error::WrongPartition));
+}
+
+#[tokio::test(start_paused = true)]
+async fn process_that_serves_hears_of_pending_copies_of_other_front_ends() {
+    let world = World::new();
+    let (server, front) = (Process::start(&world, 1, 1), Process::start(&world, 2, 2));
+    let partition = Partition::new(ReadReply::DeadContainers(Vec::new()));
+    server.served.serve(partition as Arc<dyn IndexHost>);
+    world.is_served_by(1);
+    let ended = |id, end| {
+        let blob = RoutingKey::min();
+        Write::EndCopy(Box::new(EndCopy { blob, id: Uuid::from_u128(id), end }))
+    };
+    for write in [
+        ended(1, CopyEnd::Failed("x".to_owned())),
+        ended(2, CopyEnd::Aborted(None)),
+        ended(3, CopyEnd::Aborted(None)),
+    ] {
+        front.index.write(TARGET, write).await.unwrap();
+    }
+    let aborted = server.index.copy_news().await;
+    assert_eq!(aborted, [2, 3].map(Uuid::from_u128));
+}
+
+#[tokio::test(start_paused = true)]
+async fn front_ends_hear_of_accounts_that_others_change() {
+    let world = World::new();
+    let (server, front) = (Process::start(&world, 1, 1), Process::start(&world, 2, 2));
+    let third = Process::start(&world, 3, 3);
+    let partition = Partition::new(ReadReply::DeadContainers(Vec::new()));
+    server.served.serve(partition as Arc<dyn IndexHost>);
+    world.is_served_by(1);
+    let to = |number| ChangesTo { of: server.identity, number };
+    let first = front.index.accounts_after(None).await.unwrap();
+    assert_eq!(first, ChangedAccounts { to: to(0), accounts: None });
+    // While nothing changes it is answered too: the index is served.
+    let began = world.clock.monotonic();
+    let none = front.index.accounts_after(Some(to(0))).await.unwrap();
+    assert_eq!(none, ChangedAccounts { to: to(0), accounts: Some(Vec::new()) });
+    assert!((world.clock.monotonic() - began) < Duration::from_secs(2) && front.index.is_reached());
+    let later = async {
+        world.sleep(100).await;
+        third.index.write(TARGET, write()).await.unwrap();
+        let key = RoutingKey::min();
+        let other = Write::ExpireDeleted { key, all: false };
+        third.index.write(TARGET, other).await.unwrap();
+        server.index.write(TARGET, write()).await.unwrap();
+    };
+    let (heard, ()) = tokio::join!(front.index.accounts_after(Some(to(0))), later);
+    let named = Some(vec![name("acct")]);
+    assert_eq!(heard.unwrap(), ChangedAccounts { to: to(1), accounts: named });
+    assert_eq!(front.index.accounts_after(Some(to(1))).await.unwrap().to, to(2));
+    // Another process that serves counts anew.
+    let next = Partition::new(ReadReply::DeadContainers(Vec::new()));
+    third.served.serve(next as Arc<dyn IndexHost>);
+    world.is_served_by(3);
+    for number in [0, 2] {
+        let answer = front.index.accounts_after(Some(to(number))).await.unwrap();
+        assert_eq!((answer.to.of, answer.accounts), (third.identity, None));
+    }
+}
+
+/// The requests of others go to the next process, and none is answered with an error.
+#[tokio::test(start_paused = true)]
+async fn process_that_stops_serving_ends_the_writes_that_it_has_begun() {
+    let world = World::new();
+    let (server, front) = (Process::start(&world, 1, 1), Process::start(&world, 2, 2));
+    let next = Process::start(&world, 3, 3);
+    let partition = Partition::new(ReadReply::DeadContainers(Vec::new()));
+    server.served.serve(Arc::clone(&partition) as Arc<dyn IndexHost>);
+    world.is_served_by(1);
+    partition.answers.send_replace(false);
+    let stopping = async {
+        world.sleep(100).await;
+        let end = server.served.end(&*world.clock, Duration::from_secs(5));
+        let answered = async {
+            world.sleep(500).await;
+            assert_eq!(partition.writes(), 1);
+            partition.answers.send_replace(true);
+        };
+        let began = world.clock.monotonic();
+        tokio::join!(end, answered);
+        let took = (world.clock.monotonic() - began).as_millis();
+        assert!((500..1_000).contains(&took), "{took}");
+        let taken_over = Partition::new(ReadReply::DeadContainers(Vec::new()));
+        next.served.serve(Arc::clone(&taken_over) as Arc<dyn IndexHost>);
+        world.is_served_by(3);
+        taken_over
+    };
+    let late = async {
+        world.sleep(200).await;
+        front.index.write(TARGET, write()).await
+    };
+    let first = front.index.write(TARGET, write());
+    let (first, late, taken_over) = tokio::join!(first, late, stopping);
+    first.unwrap();
+    late.unwrap();
+    assert_eq!((partition.writes(), taken_over.writes()), (1, 1));
+}

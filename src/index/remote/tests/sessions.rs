@@ -1,0 +1,83 @@
+//! Whose calls are answered, and whose requests count.
+
+use std::sync::Arc;
+
+use super::rig::Partition;
+use super::rig::Process;
+use super::rig::TARGET;
+use super::rig::World;
+use crate::env::Tasks;
+use crate::index::IndexHost;
+use crate::index::Read;
+use crate::index::ReadReply;
+use crate::index::Write;
+use crate::types::AccountId;
+use crate::types::AccountName;
+
+fn read() -> Read {
+    Read::Account(AccountName::new("acct").unwrap())
+}
+
+fn write() -> Write {
+    let (name, id) = (AccountName::new("acct").unwrap(), AccountId::new(7));
+    Write::DeleteAccount { name, id }
+}
+
+struct Both {
+    world: World,
+    server: Process,
+    front: Process,
+    partition: Arc<Partition>,
+}
+
+fn both() -> Both {
+    let world = World::new();
+    let (server, front) = (Process::start(&world, 1, 1), Process::start(&world, 2, 2));
+    let partition = Partition::new(ReadReply::DeadContainers(Vec::new()));
+    server.served.serve(Arc::clone(&partition) as Arc<dyn IndexHost>);
+    world.is_served_by(1);
+    Both { world, server, front, partition }
+}
+
+#[tokio::test(start_paused = true)]
+async fn process_without_a_session_is_not_answered() {
+    let Both { world, front, partition, .. } = both();
+    world.end_session(front.identity);
+    front.index.read(TARGET, read()).await.unwrap_err();
+    front.index.write(TARGET, write()).await.unwrap_err();
+    assert_eq!((partition.reads(), partition.writes()), (0, 0));
+    // A table of nodes that is behind is waited for.
+    let later = async {
+        world.sleep(1_000).await;
+        world.begin_session(front.identity);
+    };
+    let (written, ()) = tokio::join!(front.index.write(TARGET, write()), later);
+    written.unwrap();
+    assert_eq!(partition.writes(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn process_whose_session_ends_during_a_write_counts_until_the_write_has_ended() {
+    let Both { world, server, front, partition } = both();
+    partition.answers.send_replace(false);
+    let of_front = Arc::clone(&front.index);
+    let tasks = Tasks::new();
+    let writing = async move { of_front.write(TARGET, write()).await };
+    let writing = tasks.spawn("a write", writing);
+    world.sleep(500).await;
+    assert_eq!(partition.writes(), 1);
+    world.end_session(front.identity);
+    let counted = async || server.index.front_ends(&world).await.unwrap();
+    assert_eq!(counted().await, [server.identity, front.identity]);
+    // Everybody learns that, and so nothing is freed.
+    let third = Process::start(&world, 3, 3);
+    let told = third.index.front_ends(&world).await.unwrap();
+    assert_eq!(told, [server.identity, front.identity, third.identity]);
+    front.cut_off();
+    third.requests.mark().await.unwrap_err();
+    partition.answers.send_replace(true);
+    world.sleep(500).await;
+    assert_eq!(counted().await, [server.identity, third.identity]);
+    third.requests.mark().await.unwrap();
+    writing.abort();
+}

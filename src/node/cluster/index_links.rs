@@ -1,0 +1,135 @@
+//! How this process reaches the index, and how the others ask it about its requests.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::coordinator;
+use crate::coordinator::Coordinator;
+use crate::coordinator::nodes::NodeAt;
+use crate::coordinator::nodes::NodeTable;
+use crate::env::Env;
+use crate::index::ClusterRequests;
+use crate::index::Error;
+use crate::index::InFlight;
+use crate::index::LocalRequests;
+use crate::index::Processes;
+use crate::index::inflight::REQUESTS_SERVICE;
+use crate::index::inflight::RequestsService;
+use crate::index::remote::ClusterIndex;
+use crate::index::remote::FrontEnds;
+use crate::index::remote::INDEX_SERVICE;
+use crate::index::remote::IndexService;
+use crate::index::remote::ServedIndex;
+use crate::node::assembly::Requests;
+use crate::rpc::NodeIdentity;
+use crate::rpc::RemoteNode;
+use crate::rpc::Services;
+use crate::types::NodeRoles;
+
+use super::index_at::IndexAt;
+use super::reached::ReachedNodes;
+
+/// What other processes may ask of this one, before it can ask them.
+#[derive(Debug)]
+pub(super) struct IndexServices {
+    here: NodeIdentity,
+    served: Arc<ServedIndex>,
+    sessions: Arc<Sessions>,
+    inflight: InFlight,
+    own: LocalRequests,
+}
+
+/// The index of the cluster, as this process reaches it, and the requests of all processes.
+#[derive(Debug)]
+pub(super) struct IndexLinks {
+    /// What this process serves of the index.
+    pub(super) served: Arc<ServedIndex>,
+    pub(super) index: Arc<ClusterIndex>,
+    pub(super) requests: Requests,
+}
+
+/// The front ends that have a session, as the table of nodes says.
+#[derive(Debug)]
+struct Sessions {
+    here: NodeIdentity,
+    table: Arc<NodeTable>,
+}
+
+fn front_end(at: &NodeAt) -> Option<NodeIdentity> {
+    let life = at.life.as_ref().filter(|life| life.roles.has(NodeRoles::FRONT))?;
+    Some(NodeIdentity { node: at.id, incarnation: life.incarnation })
+}
+
+impl FrontEnds for Sessions {
+    /// This process too, whatever the table says: its own requests count while it serves the index.
+    fn all(&self) -> Vec<NodeIdentity> {
+        let others = self.table.all();
+        let others = others.iter().filter_map(front_end).filter(|other| *other != self.here);
+        others.chain([self.here]).collect()
+    }
+
+    fn has(&self, process: NodeIdentity) -> bool {
+        let at = self.table.get(process.node);
+        at.as_ref().and_then(front_end) == Some(process)
+    }
+}
+
+/// The processes that may have running requests.
+#[derive(Debug)]
+struct Known {
+    index: Arc<ClusterIndex>,
+    sessions: Arc<Sessions>,
+    reached: Arc<ReachedNodes>,
+}
+
+#[async_trait]
+impl Processes for Known {
+    async fn all(&self) -> Result<Vec<NodeIdentity>, Error> {
+        self.index.front_ends(&*self.sessions).await
+    }
+
+    fn peer(&self, process: NodeIdentity) -> Option<Arc<RemoteNode>> {
+        self.reached.peer(process.node)
+    }
+}
+
+impl IndexServices {
+    pub(super) fn new(env: &Env, here: NodeIdentity, table: &Arc<NodeTable>) -> Self {
+        let inflight = InFlight::default();
+        let own = LocalRequests::new(inflight.clone(), Arc::clone(&env.clock));
+        let sessions = Arc::new(Sessions { here, table: Arc::clone(table) });
+        let served = Arc::new(ServedIndex::new(here));
+        Self { here, served, sessions, inflight, own }
+    }
+
+    /// Answers the calls of other processes.
+    pub(super) fn add_to(&self, services: &mut Services, env: &Env) {
+        let front_ends = Arc::clone(&self.sessions) as Arc<dyn FrontEnds>;
+        let index = IndexService::new(Arc::clone(&self.served), front_ends, Arc::clone(&env.clock));
+        services.insert(INDEX_SERVICE, Arc::new(index));
+        let incarnation = self.here.incarnation;
+        let requests = RequestsService { requests: self.own.clone(), incarnation };
+        services.insert(REQUESTS_SERVICE, Arc::new(requests));
+    }
+
+    /// Reaches the index. Returns also what is to be followed for that.
+    ///
+    /// # Errors
+    /// Those of the coordinator.
+    pub(super) async fn link(
+        self,
+        env: &Env,
+        coordinator: &Arc<dyn Coordinator>,
+        reached: &Arc<ReachedNodes>,
+    ) -> Result<(IndexLinks, Arc<IndexAt>), coordinator::Error> {
+        let Self { here, served, sessions, inflight, own } = self;
+        let at = IndexAt::start(Arc::clone(coordinator), Arc::clone(reached)).await?;
+        let at = Arc::new(at);
+        let place = Arc::clone(&at) as Arc<dyn crate::index::remote::IndexPlace>;
+        let index = Arc::new(ClusterIndex::new(Arc::clone(&served), place, Arc::clone(&env.clock)));
+        let known = Known { index: Arc::clone(&index), sessions, reached: Arc::clone(reached) };
+        let all = ClusterRequests::shared(here, own, Arc::new(known), env.tasks.clone());
+        Ok((IndexLinks { served, index, requests: Requests { inflight, all } }, at))
+    }
+}
