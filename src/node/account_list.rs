@@ -186,7 +186,10 @@ impl AccountList {
 
     /// Reads all accounts again. Returns whether it could.
     async fn read_all_again(&self, accounts: &Accounts) -> bool {
-        let before: Vec<_> = accounts.all().into_iter().map(|one| one.name.clone()).collect();
+        // Rows that are read here are older than those of concurrent changes.
+        let no_refresh = accounts.keep_refreshes_out().await;
+        let mut gone: BTreeSet<AccountName> =
+            accounts.all().into_iter().map(|account| account.name.clone()).collect();
         let rows = match AccountRows::read(&self.router, &[AccountRows::table()]).await {
             Ok(AccountRows { rows, unread }) if unread.is_empty() => rows,
             Ok(_) => return false,
@@ -195,8 +198,19 @@ impl AccountList {
                 return false;
             }
         };
-        let names = rows.into_iter().map(|(name, _)| name);
-        for name in names.chain(before).collect::<BTreeSet<_>>() {
+        let mut configured = Vec::new();
+        for (name, record) in rows {
+            gone.remove(&name);
+            if self.configured.iter().any(|config| *config.name() == name) {
+                configured.push(name);
+            } else if let Err(error) = self.put_stored(name, record, accounts).await {
+                tracing::debug!(%error, "the accounts are read again later");
+                return false;
+            }
+        }
+        gone.iter().for_each(|name| accounts.forget(name));
+        drop(no_refresh);
+        for name in configured {
             if let Err(error) = accounts.refresh(&self.router, &name).await {
                 tracing::debug!(account = %name, %error, "an account is not served");
             }

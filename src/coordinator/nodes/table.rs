@@ -104,10 +104,16 @@ impl NodeTable {
     /// # Errors
     /// Those of [`Coordinator::range`].
     pub async fn refresh(&self) -> Result<(), Error> {
-        let all = self.coordinator.range(PREFIX.as_bytes()).await?;
-        if all.revision > self.lock().revision {
-            self.take_all(all);
+        let all = Known::of(&self.coordinator.range(PREFIX.as_bytes()).await?);
+        let mut known = self.lock();
+        // Changes that came meanwhile are not forgotten.
+        if all.revision <= known.revision {
+            return Ok(());
         }
+        let revision = all.revision;
+        *known = all;
+        drop(known);
+        self.followed.send_replace(revision);
         Ok(())
     }
 
@@ -149,6 +155,14 @@ impl NodeTable {
 }
 
 impl Known {
+    fn of(all: &Snapshot) -> Self {
+        let mut known = Self { revision: all.revision, ..Self::default() };
+        for (key, entry) in &all.entries {
+            known.set(key, Some(&entry.value));
+        }
+        known
+    }
+
     /// Sets or removes what a key says. A value that cannot be read counts as none.
     fn set(&mut self, key: &Bytes, value: Option<&Bytes>) {
         let Some((node, what)) = parse(key) else {
@@ -195,11 +209,7 @@ impl Follows for NodeTable {
     }
 
     fn take_all(&self, all: Snapshot) {
-        let mut known = Known { revision: all.revision, ..Known::default() };
-        for (key, entry) in &all.entries {
-            known.set(key, Some(&entry.value));
-        }
-        *self.lock() = known;
+        *self.lock() = Known::of(&all);
         self.followed.send_replace(all.revision);
     }
 }

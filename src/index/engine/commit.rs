@@ -13,6 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
+use crate::coordinator::Reason;
 use crate::env::Waits;
 use crate::index::api::Error;
 use crate::index::api::Full;
@@ -42,6 +43,8 @@ pub(crate) const ROWS_IN_TURN: usize = 2_048;
 const TURN_ROWS: usize = 1_024;
 /// How often a record is appended elsewhere, in a cluster, when members fail.
 const TRIES_ELSEWHERE: usize = 4;
+/// No further try begins after this time: meanwhile nothing else is committed.
+const TRY_MAX: Duration = Duration::from_secs(4);
 /// The pause before the next try: a node that was just found to fail is passed over then.
 const TRY_PAUSE: Duration = Duration::from_millis(100);
 
@@ -339,6 +342,7 @@ impl Committer {
         let deps = &self.core.context.deps;
         let (clock, is_cluster) = (Arc::clone(&deps.env.clock), deps.leases.is_some());
         let mut tries = if is_cluster { TRIES_ELSEWHERE } else { 1 };
+        let until = clock.monotonic() + TRY_MAX;
         loop {
             tracing::debug!(
                 partition = %self.core.id,
@@ -348,7 +352,11 @@ impl Committer {
                 return Ok(());
             };
             tries -= 1;
-            let is_over = self.failed.is_some() || self.log.doubt().is_some();
+            let next = clock.monotonic() + TRY_PAUSE;
+            let is_over = self.failed.is_some()
+                || self.log.doubt().is_some()
+                || self.rolls.may_try(next).is_err()
+                || next >= until;
             let passes = matches!(failed, Failed::Refused(_) | Failed::Busy(_) | Failed::Other(_));
             if is_over || !passes || tries == 0 {
                 tracing::debug!(partition = %self.core.id, ?before, ?failed, "it was not appended");
@@ -371,14 +379,21 @@ impl Committer {
     /// Appends a record once.
     async fn append(&mut self, record: Bytes, highest: Sequence) -> Result<(), Failed> {
         let appended = self.log.append(record, highest).await;
-        // Of several members that one refuses, others may have taken it, and then the next owner
-        // finds it. A caller that sends its write to that owner must not have it done twice.
-        if appended == Err(Failed::Fenced) && self.core.context.deps.leases.is_some() {
-            self.stop_after(&Failed::Fenced);
-            let reason = "another owner has fenced the log, and may have the record";
-            return Err(Failed::Other(reason.into()));
+        if self.core.context.deps.leases.is_none() {
+            return appended;
         }
-        appended
+        // What one of several members refuses, others may have taken, and then the next owner finds
+        // it. A caller that sends its write to that owner must not have it done twice, and one that
+        // gives it up must not free its bytes.
+        match appended {
+            Err(Failed::Fenced) => {
+                self.stop_after(&Failed::Fenced);
+                let reason = "another owner has fenced the log, and may have the record";
+                Err(Failed::Other(reason.into()))
+            }
+            Err(Failed::Full(full)) => Err(Failed::Other(Reason::full(full.to_string()))),
+            appended => appended,
+        }
     }
 
     /// Rolls the log, unless the last roll was refused very recently. After a refusal log and

@@ -39,6 +39,8 @@ use crate::types::ExtentId;
 
 /// How long a request looks for the process that serves the index. A takeover takes seconds.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// For how long a read is asked again although it got an answer: that there is none now.
+const YOUNG: Duration = Duration::from_secs(2);
 /// The pause before it is asked again.
 const PAUSE: Duration = Duration::from_millis(20);
 /// How long one call may take. A write may wait in the queue of its partition.
@@ -149,6 +151,9 @@ impl ClusterIndex {
             if self.served.host().is_some() {
                 return Ok(self.served.front_ends(here));
             }
+            if self.served.has_ended() {
+                return Err(Error::Overloaded);
+            }
             match self.call::<FrontEndsOf, _>(&(), SMALL_ANSWER, CALL_TIME).await {
                 Ok(Answer::Done(all)) => return Ok(all),
                 Ok(_) => attempts.again(NOBODY).await?,
@@ -220,6 +225,11 @@ impl<'a> Attempts<'a> {
         Self { clock, began: clock.monotonic() }
     }
 
+    /// Whether the first one has begun just now.
+    fn are_young(&self) -> bool {
+        self.clock.monotonic() < self.began + YOUNG
+    }
+
     /// Pauses before the next attempt, unless the time for them is over.
     ///
     /// # Errors
@@ -236,7 +246,8 @@ impl<'a> Attempts<'a> {
     /// As [`Self::again`], after an attempt that may be repeated.
     async fn after(&mut self, unanswered: Unanswered) -> Result<(), Error> {
         match unanswered {
-            Unanswered::Again(why) | Unanswered::Unknown(why) => self.again(&why).await,
+            Unanswered::Again(why) => self.again(&why).await,
+            Unanswered::Unknown(why) => self.again(&why).await.map_err(|_| Error::NoAnswer(why)),
             Unanswered::Never(why) => {
                 tracing::error!(why, "the process that serves the index takes no such call");
                 Err(Error::Overloaded)
@@ -288,6 +299,10 @@ impl IndexHost for ClusterIndex {
             }
             match self.call::<calls::Read, _>(&call, bytes, CALL_TIME).await {
                 Ok(Answer::Done(reply)) => return Ok(reply),
+                // The process may just be stopping.
+                Ok(Answer::Failed(Error::NoAnswer(why))) if attempts.are_young() => {
+                    attempts.again(&why).await?;
+                }
                 Ok(Answer::Failed(error)) => return Err(error),
                 Ok(Answer::TooLarge(needed)) => bytes = larger(bytes, needed)?,
                 Ok(Answer::NotHere) => attempts.again(NOBODY).await?,

@@ -107,6 +107,12 @@ impl ServedIndex {
         self.host.get().filter(|_| !self.has_ended.load(Ordering::SeqCst))
     }
 
+    /// Whether this process served it and stops.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::SeqCst)
+    }
+
     /// Begins no more requests: other processes ask the next one that serves. Waits until the
     /// writes of others have ended, but not for longer than `patience`.
     pub async fn end(&self, clock: &dyn Clock, patience: Duration) {

@@ -144,7 +144,10 @@ impl ClusterNode {
     async fn show_readiness(&self) {
         let Foundation { env, admin, .. } = &self.foundation;
         loop {
-            let is_ready = self.front.is_some() && self.joined.links.index.is_reached();
+            let is_sure =
+                self.index.as_ref().is_none_or(|index| index.is_sure(&self.joined.capacity));
+            let is_reached = self.joined.links.index.is_reached();
+            let is_ready = self.front.is_some() && is_reached && is_sure;
             let phase = if is_ready { Phase::Ready } else { Phase::Standby };
             if admin.readiness.phase() != phase {
                 admin.readiness.set(phase);

@@ -12,6 +12,7 @@ use crate::audit_log::AuditLog;
 use crate::capacity::Capacity;
 use crate::capacity::ExtentIds;
 use crate::capacity::ReadLeases;
+use crate::capacity::cluster::ClusterCapacity;
 use crate::capacity::cluster::Nodes;
 use crate::capacity::groups::NodeRow;
 use crate::coordinator::claim::Claim;
@@ -60,8 +61,15 @@ pub(super) struct IndexSetup {
 pub(super) struct IndexTask {
     stop: CancellationToken,
     task: JoinHandle<()>,
-    /// The partitions, once they are served.
-    served: watch::Receiver<Option<Arc<IndexServer>>>,
+    /// What is served, once it is.
+    served: watch::Receiver<Option<Served>>,
+}
+
+/// The index that this node serves.
+#[derive(Clone, Debug)]
+struct Served {
+    index: Arc<IndexServer>,
+    claim: Arc<Claim>,
 }
 
 impl IndexTask {
@@ -70,11 +78,15 @@ impl IndexTask {
         let (serves, served) = watch::channel(None);
         let (over, stopping) = (Arc::clone(&setup.joined.over), stop.clone());
         let tasks = setup.env.tasks.clone();
-        let task = tasks.spawn("serve the index", async move {
+        let after_panic = Arc::clone(&over);
+        let work = async move {
             if let Err(error) = setup.run(&stopping, &serves).await {
                 over.say(error);
             }
-        });
+        };
+        // The claim would be renewed for ever.
+        let down = move |_: &str| after_panic.say(NodeError::ClaimLost);
+        let task = tasks.spawn_or_stop("serve the index", work, down);
         Self { stop, task, served }
     }
 
@@ -82,14 +94,21 @@ impl IndexTask {
     pub(super) async fn served(&self) -> Arc<IndexServer> {
         let mut served = self.served.clone();
         loop {
-            if let Some(index) = served.borrow_and_update().clone() {
-                return index;
+            if let Some(served) = served.borrow_and_update().clone() {
+                return served.index;
             }
             if served.changed().await.is_err() {
                 // It ended. Why, the node knows.
                 std::future::pending::<()>().await;
             }
         }
+    }
+
+    /// Whether this node answers requests about the index, if it serves it: it has renewed the
+    /// claim lately, or the members of its logs say that no other node serves.
+    pub(super) fn is_sure(&self, capacity: &ClusterCapacity) -> bool {
+        let served = self.served.borrow();
+        served.as_ref().is_none_or(|served| served.claim.is_held() || capacity.has_leases())
     }
 
     /// Stops serving, and gives the claim back.
@@ -107,7 +126,7 @@ impl IndexSetup {
     async fn run(
         self,
         stop: &CancellationToken,
-        serves: &watch::Sender<Option<Arc<IndexServer>>>,
+        serves: &watch::Sender<Option<Served>>,
     ) -> Result<(), NodeError> {
         let Self { env, joined, .. } = &self;
         let holder =
@@ -147,12 +166,13 @@ impl IndexSetup {
                 return ended.map(|_| ());
             }
         };
-        serves.send_replace(Some(role.index()));
+        serves.send_replace(Some(Served { index: role.index(), claim: Arc::clone(&claim) }));
         tokio::select! {
             biased;
             () = lost.cancelled() => return Err(NodeError::ClaimLost),
             () = stop.cancelled() => {}
         }
+        role.stop_reclaim().await;
         // Requests of others wait for the next node that serves.
         joined.links.served.end(&*env.clock, WRITES_WAIT).await;
         role.stop().await;
@@ -181,7 +201,14 @@ impl IndexSetup {
             // From here on nobody else serves. Whose session the process that served before has
             // seen end, must not be let in: it may have freed what their requests need. This one
             // may be among them.
-            if !joined.refresh_table().await? {
+            let has_session = loop {
+                match joined.refresh_table().await {
+                    Ok(has_session) => break has_session,
+                    Err(error) => tracing::warn!(%error, "the table of nodes is read again"),
+                }
+                env.clock.sleep(LOOKS_EVERY).await;
+            };
+            if !has_session {
                 return Err(NodeError::Join(JoinError::SessionEnded));
             }
             Ok(())

@@ -69,9 +69,14 @@ impl IndexRole {
         Arc::clone(&self.parts.host)
     }
 
+    /// Frees nothing more. Call it while the requests of all front ends can be asked about.
+    pub(in crate::node) async fn stop_reclaim(&self) {
+        self.reclaim.tasks.shutdown().await;
+    }
+
     /// The next start has nothing to replay. No request may come any more.
     pub(in crate::node) async fn stop(self) {
-        self.reclaim.tasks.shutdown().await;
+        self.stop_reclaim().await;
         self.manager.stop().await;
         self.parts.index.shutdown().await;
         for tasks in self.host_tasks {

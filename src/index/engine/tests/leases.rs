@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
+use crate::capacity;
 use crate::capacity::OwnedLog;
 use crate::capacity::ReadLeases;
 use crate::coordinator;
@@ -15,7 +16,7 @@ use crate::index::api::Read;
 use crate::index::api::Refused;
 use crate::index::engine::context::{Dependencies, HostContext};
 use crate::index::engine::partition::Partition;
-use crate::index::engine::testing::{PARTITION, World, put, put_if_absent};
+use crate::index::engine::testing::{Fault, PARTITION, When, World, put, put_if_absent};
 use crate::index::map::PartitionDescriptor;
 use crate::types::AccountName;
 use crate::types::ExtentId;
@@ -112,27 +113,33 @@ async fn answers_wait_until_the_members_say_that_nobody_else_serves() {
 
 /// Some members may have it, and then the next owner finds it.
 #[tokio::test(start_paused = true)]
-async fn write_whose_append_is_fenced_may_have_happened() {
-    for has_leases in [true, false] {
+async fn write_whose_append_is_refused_may_have_happened() {
+    for (is_fenced, has_leases) in [(true, true), (true, false), (false, true), (false, false)] {
         let (world, members) = (World::new().await, Arc::<Members>::default());
         let (deps, partition) = if has_leases {
             open(&world, &members).await
         } else {
-            let deps = world.deps();
-            let host = HostId::new(0);
+            let (deps, host) = (world.deps(), HostId::new(0));
             let context = HostContext::new(deps.clone(), world.config, host, Arc::default());
             (deps, Partition::open(&Arc::new(context), PARTITION).await.unwrap())
         };
         partition.apply(put("a", "1")).await.unwrap();
-        let newest = descriptor(&deps).await;
-        let log = *newest.log.last().unwrap();
-        deps.capacity.fence(log, newest.epoch.next()).await.unwrap();
+        if is_fenced {
+            let newest = descriptor(&deps).await;
+            let log = *newest.log.last().unwrap();
+            deps.capacity.fence(log, newest.epoch.next()).await.unwrap();
+        } else {
+            // One of the members is full, and stays so.
+            world.capacity.fail(When::From(0), Fault::Lied(capacity::Error::Full));
+        }
         let first = partition.apply(put("b", "1")).await.unwrap_err();
         let is_unknown = matches!(first, Error::Unavailable(_));
         assert_eq!(is_unknown, has_leases, "{first}");
-        // Later ones are certainly not appended.
-        let later = partition.apply(put("c", "1")).await;
-        assert_eq!(later, Err(Error::WrongPartition));
+        if is_fenced {
+            // Later ones are certainly not appended.
+            let later = partition.apply(put("c", "1")).await;
+            assert_eq!(later, Err(Error::WrongPartition));
+        }
     }
 }
 
