@@ -79,6 +79,9 @@ async fn attempt(
     foundation: &Foundation,
     (joined, secrets): (&Joined, &Secrets),
 ) -> Result<(FrontRole, Serving), NodeError> {
+    let index = &joined.links.index;
+    // Before a cluster's first start there is no partition map, which would count as damage.
+    drop(index.accounts_after(None).await?);
     let env = with_own_tasks(&foundation.env);
     let base = Base {
         env: foundation.env.clone(),
@@ -88,7 +91,6 @@ async fn attempt(
         extent_ids: joined.groups_for_us() as Arc<dyn ExtentIds>,
         leases: None,
     };
-    let index = &joined.links.index;
     let (host, requests) = (Arc::clone(index) as Arc<dyn IndexHost>, joined.links.requests.clone());
     let parts = FrontParts::new(base, host, requests, &env).await?;
     let (blob, s3) = bind_clients(config).await?;
