@@ -44,7 +44,7 @@ CONTAINER = "cluster"
 PAUSE_SECONDS = 6
 # Of nodes (coordinator/nodes.rs).
 SESSION_SECONDS = 12
-REPAIR_SECONDS = 180
+REPAIR_SECONDS = 300
 READERS = 8
 
 
