@@ -57,6 +57,7 @@ pub use service::Incoming;
 pub use service::Method;
 pub use service::Reply;
 pub use service::Service;
+pub use service::messages_in;
 pub use serving::Services;
 pub use tls::NodeCertificate;
 pub use tls::NodeTls;

@@ -24,6 +24,12 @@ pub trait Method {
     type Answer: Serialize + DeserializeOwned + Send;
 }
 
+/// As how many messages of a method bytes can be read: its call and its answer. For fuzz targets.
+#[must_use]
+pub fn messages_in<M: Method>(bytes: &[u8]) -> usize {
+    usize::from(decode::<M::Call>(bytes).is_ok()) + usize::from(decode::<M::Answer>(bytes).is_ok())
+}
+
 /// The service that has a method.
 pub(super) const fn service_of(method: u16) -> u8 {
     let [service, _] = method.to_be_bytes();

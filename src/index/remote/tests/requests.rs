@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::rig::Partition;
 use super::rig::Process;
 use super::rig::World;
+use crate::index::Error;
 use crate::index::IndexHost;
 use crate::index::ReadReply;
 use crate::index::RequestMark;
@@ -125,7 +126,11 @@ async fn later_life_of_a_node_does_not_answer_for_the_earlier_one() {
     let earlier = front.identity;
     front.kill();
     let _later = Process::start(&world, 2, 9);
-    server.requests.is_running(asked.clone()).await.unwrap_err();
+    // The connection to the earlier life is known to be lost by then.
+    world.sleep(1_000).await;
+    let refused = server.requests.is_running(asked.clone()).await.unwrap_err();
+    let by_later = matches!(&refused, Error::NoAnswer(why) if why.contains("this is incarnation"));
+    assert!(by_later, "{refused}");
     world.end_session(earlier);
     assert!(!runs(&server, &asked).await);
     drop(note);
