@@ -81,6 +81,7 @@ impl Index {
                 extent_ids: Arc::new(ids),
                 machine: Arc::new(Objects),
                 leases: None,
+                writers: None,
                 metrics: Metrics::default(),
             };
             let host = IndexServer::open(vec![deps], Config::default()).await.expect("a host");

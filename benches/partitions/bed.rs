@@ -59,6 +59,7 @@ impl Bed {
             extent_ids: Arc::new(IdAllocator::new(Arc::clone(&coordinator), alone, EXTENT_IDS)),
             machine: Arc::new(Objects),
             leases: None,
+            writers: None,
             metrics: index::Metrics::default(),
         };
         let opened = IndexServer::open(vec![deps], limits).await;

@@ -60,7 +60,7 @@ pub use rand::SeededRand;
 pub use system::{
     FileVersion, Signals, host_name, mode, private, raise_open_files, sync_folder, terminal_size,
 };
-pub use tasks::{TaskHealth, Tasks};
+pub use tasks::{TaskControl, TaskHealth, Tasks};
 pub use waits::{Queued, Turn, Waits};
 
 use std::sync::Arc;

@@ -9,6 +9,7 @@
 //! | [`Env::supervise`] | the task is started again, after a growing pause |
 //! | [`Tasks::spawn_or_stop`] | its disk or partition is stopped, and `/readyz` names the task |
 
+mod control;
 mod health;
 
 use std::any::Any;
@@ -29,6 +30,7 @@ use crate::env::Env;
 use crate::env::working_on;
 use crate::types::request;
 
+pub use control::TaskControl;
 pub use health::TaskHealth;
 
 /// The pause before a task is started again after its first panic. It doubles with each further
@@ -46,6 +48,8 @@ pub struct Tasks {
     stop: CancellationToken,
     /// If the set has its own runtime: its handle, and the token that ends its thread.
     own: Option<(Handle, CancellationToken)>,
+    /// Of a simulated process.
+    control: Option<TaskControl>,
     health: TaskHealth,
 }
 
@@ -67,6 +71,13 @@ impl Tasks {
         let run = move || runtime.block_on(ended.cancelled());
         thread::Builder::new().name(name.to_owned()).spawn(run)?;
         Ok(Self { own, ..Self::default() })
+    }
+
+    /// An empty set of a simulated process, which can be killed and can stand still.
+    #[must_use]
+    pub fn controlled() -> (Self, TaskControl) {
+        let control = TaskControl::default();
+        (Self { control: Some(control.clone()), ..Self::default() }, control)
     }
 
     /// The same set, with its panics counted together with those of `other`.
@@ -157,9 +168,10 @@ impl Tasks {
     {
         tracing::trace!(task = name, "spawn");
         let future = self.tracker.track_future(future);
-        match &self.own {
-            Some((runtime, _)) => runtime.spawn(future),
-            None => tokio::spawn(future),
+        match (&self.own, &self.control) {
+            (Some((runtime, _)), _) => runtime.spawn(future),
+            (None, Some(control)) => tokio::spawn(control.controlled(future)),
+            (None, None) => tokio::spawn(future),
         }
     }
 

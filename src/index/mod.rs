@@ -70,7 +70,10 @@ pub use api::{
     SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,
 };
 pub use api::{LoadReport, PartitionLoad, Plan};
-pub use client::{ClusterHost, Containers, Entered, FixedMap, FoundContainer, Router};
+pub use api::{WriteId, WriterSessions};
+pub use client::{
+    ClusterHost, Containers, Entered, FixedMap, FoundContainer, Router, WriteNumbers,
+};
 pub use engine::open_offline;
 pub use engine::{Config, CutPartition, Dependencies, ExtentRecord, KeptExtents, Loaded, Offline};
 pub use engine::{NO_EXTENT_ID, RECORD_CHANGES, TOO_MANY_RUNS};

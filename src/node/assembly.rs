@@ -25,6 +25,8 @@ use crate::index::LocalRequests;
 use crate::index::Objects;
 use crate::index::Router;
 use crate::index::RunningRequests;
+use crate::index::WriteNumbers;
+use crate::index::WriterSessions;
 use crate::manager;
 use crate::manager::Manager;
 use crate::manager::PolicyConfig;
@@ -55,6 +57,8 @@ pub struct Base {
     pub extent_ids: Arc<dyn ExtentIds>,
     /// The read leases of logs; `None` if there can be no other process that serves the index.
     pub leases: Option<Arc<dyn ReadLeases>>,
+    /// Which processes have ended that number their writes; `None` if none do.
+    pub writers: Option<Arc<dyn WriterSessions>>,
 }
 
 impl Base {
@@ -63,7 +67,9 @@ impl Base {
     pub fn alone(env: Env, capacity: Arc<dyn Capacity>, coordinator: Arc<dyn Coordinator>) -> Self {
         let cluster = ClusterNumber::ALONE;
         let ids = IdAllocator::new(Arc::clone(&coordinator), cluster, counter::EXTENT_IDS);
-        Self { env, capacity, coordinator, cluster, extent_ids: Arc::new(ids), leases: None }
+        let extent_ids = Arc::new(ids);
+        let (leases, writers) = (None, None);
+        Self { env, capacity, coordinator, cluster, extent_ids, leases, writers }
     }
 
     /// The base of a node alone, with this storage.
@@ -131,6 +137,7 @@ impl IndexParts {
             extent_ids: Arc::clone(&base.extent_ids),
             machine: Arc::new(Objects),
             leases: base.leases.clone(),
+            writers: base.writers.clone(),
             metrics: metrics.clone(),
         });
         let hosts = hosts.collect();
@@ -191,6 +198,8 @@ pub struct Requests {
     pub inflight: InFlight,
     /// Those of all front ends, as reclaim and backups ask about them.
     pub all: Arc<dyn RunningRequests>,
+    /// Numbers the writes of the front end, if other processes may carry them out.
+    pub numbers: Option<Arc<WriteNumbers>>,
 }
 
 impl Requests {
@@ -199,7 +208,7 @@ impl Requests {
     pub fn of_one(env: &Env) -> Self {
         let inflight = InFlight::default();
         let all = LocalRequests::shared(inflight.clone(), Arc::clone(&env.clock));
-        Self { inflight, all }
+        Self { inflight, all, numbers: None }
     }
 }
 
@@ -227,6 +236,7 @@ impl FrontParts {
         env: &Env,
     ) -> Result<Self, NodeError> {
         let router = Router::new(host, Arc::clone(&base.coordinator), env.clone()).await?;
+        let router = router.numbering(requests.numbers.clone());
         Ok(Self { base, router: Arc::new(router), requests })
     }
 

@@ -11,6 +11,7 @@ use crate::index::api::Error;
 use crate::index::api::Read;
 use crate::index::api::ReadReply;
 use crate::index::api::Write;
+use crate::index::api::WriteId;
 use crate::index::api::WriteReply;
 use crate::index::map::PartitionDescriptor;
 use crate::types::Epoch;
@@ -61,6 +62,23 @@ pub trait IndexHost: Send + Sync + Debug {
     /// # Errors
     /// [`Error`]; after [`Error::Unavailable`] the change may or may not have happened.
     async fn write_shared(&self, target: Target, write: Arc<Write>) -> Result<WriteReply, Error>;
+
+    /// As [`Self::write_shared`], of a change that may be sent again if its outcome is unknown. The
+    /// partition carries it out once, and gives every repetition the same answer. A host that no
+    /// other process takes over from need not know the number: nobody sends a change again there.
+    ///
+    /// # Errors
+    /// As [`Self::write_shared`]. [`Error::WrongPartition`] and [`Error::Overloaded`] say of this
+    /// attempt alone that it was not carried out.
+    async fn write_once(
+        &self,
+        target: Target,
+        id: WriteId,
+        write: Arc<Write>,
+    ) -> Result<WriteReply, Error> {
+        let WriteId { .. } = id;
+        self.write_shared(target, write).await
+    }
 
     /// As [`Self::write_shared`], of a change that is sent once.
     ///

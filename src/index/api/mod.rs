@@ -14,7 +14,7 @@
 //!    plans.
 //! 5. `requests.rs`: questions of reclaim and backups to the processes that run requests.
 //! 6. `weight.rs`: the memory of a queued write; `place.rs`: the partition that a request names;
-//!    `error.rs`: errors.
+//!    `error.rs`: errors. `once.rs`: the numbers of writes that may be sent again.
 //!
 //! Messages are plain values, checked by the types of their fields, and routed by one key each.
 //! They refer to nothing in a process and can be sent as bytes, which postcard encodes (ADR 0029).
@@ -32,6 +32,7 @@ mod lease;
 mod list;
 mod load;
 mod new_fields;
+mod once;
 mod pages;
 mod place;
 mod plan;
@@ -67,6 +68,7 @@ pub use lease::{LeaseBlob, LeaseContainer, LeaseResult, Leased, check_lease};
 pub use list::{ENTRY_WEIGHT, History, ListBlobs, ListEntry, ListPage, PAGE_WEIGHT_MAX};
 pub use load::{LoadReport, PartitionLoad};
 pub use new_fields::NewBlobFields;
+pub use once::{WriteId, WriterSessions};
 pub use pages::{
     FillLayer, PageRange, PageRanges, PageSpan, PagesWritten, ReadPages, SequenceAction,
     SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,

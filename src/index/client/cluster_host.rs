@@ -10,6 +10,7 @@ use crate::index::api::Read;
 use crate::index::api::ReadReply;
 use crate::index::api::Target;
 use crate::index::api::Write;
+use crate::index::api::WriteId;
 use crate::index::api::WriteReply;
 use crate::types::ExtentId;
 
@@ -37,6 +38,15 @@ impl IndexHost for ClusterHost {
 
     async fn write_shared(&self, target: Target, write: Arc<Write>) -> Result<WriteReply, Error> {
         or_again(self.0.write_shared(target, write).await)
+    }
+
+    async fn write_once(
+        &self,
+        target: Target,
+        id: WriteId,
+        write: Arc<Write>,
+    ) -> Result<WriteReply, Error> {
+        or_again(self.0.write_once(target, id, write).await)
     }
 
     async fn write(&self, target: Target, write: Write) -> Result<WriteReply, Error> {

@@ -2,7 +2,8 @@
 //! and the admin listener use the same one.
 //!
 //! 1. `router.rs` sends a request to the owner. If the map was stale, it refreshes the map and
-//!    sends it again.
+//!    sends it again (`stale.rs`). `numbers.rs`: in a cluster a write whose outcome is unknown is
+//!    sent again under its number.
 //! 2. `follow.rs` keeps the partition map up to date from the coordinator's changes.
 //! 3. `fixed.rs` sends requests to the owners of a given map, without retries; reclaim uses it.
 //! 4. `stripes.rs` merges the pages of the stripes of one range into one page.
@@ -18,7 +19,9 @@ mod cluster_host;
 mod containers;
 mod fixed;
 mod follow;
+mod numbers;
 mod router;
+mod stale;
 mod stripes;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -26,4 +29,5 @@ pub(crate) mod testing;
 pub use cluster_host::ClusterHost;
 pub use containers::{Containers, Entered, FoundContainer};
 pub use fixed::FixedMap;
+pub use numbers::WriteNumbers;
 pub use router::Router;

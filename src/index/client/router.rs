@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 
 use crate::coordinator::Coordinator;
+use crate::env::Boxed;
 use crate::env::Env;
 use crate::env::Waiting;
 use crate::env::waiting;
@@ -29,12 +30,11 @@ use crate::index::WriteRequest;
 use crate::index::api::Place;
 use crate::index::client::fixed::owner;
 use crate::index::client::follow::MapFollower;
+use crate::index::client::numbers::WriteNumbers;
+use crate::index::client::stale::PATIENCE;
+use crate::index::client::stale::StaleRetry;
 use crate::index::client::stripes;
 use crate::types::request::Stage;
-
-/// How long a request is retried while its map is stale. A change of the map takes milliseconds.
-/// The time is long enough for many changes in a row.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The answer of each owner of a range.
 type Answers<Q> = Vec<Result<<Q as ReadRequest>::Reply, Error>>;
@@ -48,6 +48,8 @@ pub struct Router {
     map: RwLock<Arc<PartitionMap>>,
     /// One task refreshes the map for all requests that found it stale.
     following: tokio::sync::Mutex<MapFollower>,
+    /// Numbers the writes, if other processes carry them out.
+    numbers: Option<Arc<WriteNumbers>>,
 }
 
 impl Router {
@@ -62,7 +64,13 @@ impl Router {
     ) -> Result<Self, Error> {
         let following = MapFollower::new(coordinator.as_ref()).await?;
         let map = RwLock::new(following.map());
-        Ok(Self { host, coordinator, env, map, following: following.into() })
+        Ok(Self { host, coordinator, env, map, following: following.into(), numbers: None })
+    }
+
+    /// Sends writes whose outcome is unknown again, under these numbers.
+    #[must_use]
+    pub fn numbering(self, numbers: Option<Arc<WriteNumbers>>) -> Self {
+        Self { numbers, ..self }
     }
 
     /// The map as last read.
@@ -203,12 +211,30 @@ impl Router {
     /// The owner's answer.
     pub async fn write_shared(&self, write: Arc<Write>) -> Result<WriteReply, Error> {
         let key = write.routing_key();
+        let numbers = self.numbers.as_ref().filter(|_| !write.is_repeatable());
+        let Some(numbers) = numbers else {
+            return self
+                .send(&key, |target| self.host.write_shared(target, Arc::clone(&write)))
+                .await;
+        };
+        let attempt = |id| {
+            let write = &write;
+            self.send(&key, move |target| self.host.write_once(target, id, Arc::clone(write)))
+        };
+        numbers.begin().send(self.env.clock.as_ref(), attempt).await
+    }
+
+    /// Sends a write to the owner of `key`, as the map has it by then.
+    async fn send<'a>(
+        &self,
+        key: &[u8],
+        send: impl Fn(Target) -> Boxed<'a, Result<WriteReply, Error>>,
+    ) -> Result<WriteReply, Error> {
         let mut retry = StaleRetry::default();
         loop {
             let map = self.map();
-            let target = owner(&map, &key)?;
-            let written = self.host.write_shared(target, Arc::clone(&write));
-            match self.waiting(written).await {
+            let target = owner(&map, key)?;
+            match self.waiting(send(target)).await {
                 Err(Error::WrongPartition) => {
                     self.refresh(Refused { map: &map, target }, &mut retry).await?;
                 }
@@ -263,36 +289,6 @@ impl Router {
 struct Refused<'a> {
     map: &'a Arc<PartitionMap>,
     target: Target,
-}
-
-/// The retries of a request whose partition map is stale.
-#[derive(Debug, Default)]
-struct StaleRetry {
-    /// When the request first met a stale map.
-    begun: Option<Duration>,
-    /// The partition that refused it last.
-    refused: Option<Target>,
-    /// How often in a row that partition has refused it, minus one.
-    refusals: u32,
-}
-
-impl StaleRetry {
-    /// How long ago the request first met a stale map.
-    fn waited(&self, now: Duration) -> Duration {
-        now.saturating_sub(self.begun.unwrap_or(now))
-    }
-
-    /// Notes that `target` refused the request. Returns how often in a row it had refused it
-    /// before.
-    fn record(&mut self, target: Target, now: Duration) -> Result<u32, Error> {
-        let begun = *self.begun.get_or_insert(now);
-        if now.saturating_sub(begun) >= PATIENCE {
-            return Err(Error::Overloaded);
-        }
-        let same = self.refused.replace(target) == Some(target);
-        self.refusals = if same { self.refusals.saturating_add(1) } else { 0 };
-        Ok(self.refusals)
-    }
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@ use crate::env::Clock;
 use crate::env::Waits;
 use crate::index::api::Error;
 use crate::index::api::Write;
+use crate::index::api::WriteId;
 use crate::index::api::WriteReply;
 use crate::index::engine::partition::{Entry, Partition, Ready};
 use crate::index::engine::watches::{Evaluated, Outcome};
@@ -106,7 +107,7 @@ impl Partition {
     /// As of [`Self::write`].
     pub(crate) async fn write_ahead(
         &self,
-        write: Arc<Write>,
+        (write, id): (Arc<Write>, Option<WriteId>),
         waited: Duration,
         clock: &dyn Clock,
     ) -> Result<WriteReply, Error> {
@@ -148,20 +149,23 @@ impl Partition {
             let mut rows = RowBatch::default();
             let reply = context.deps.machine.evaluate(&view, &write, time, &mut rows).await;
             self.stop_if_violated(&view).await;
-            if reply.is_err() || (rows.changes.is_empty() && !rows.must_commit) {
+            let is_read = reply.is_err() || (rows.changes.is_empty() && !rows.must_commit);
+            // Every final answer to a repetition is kept, so it goes through the committer.
+            let is_kept = matches!(reply, Ok(_) | Err(Error::Refused(_)))
+                && id.is_some_and(|id| id.is_repeated);
+            if is_read && !is_kept {
                 // The answer depends on durable rows alone. As for a read, ownership is checked
                 // afterwards.
                 self.confirm().await?;
                 self.core.may_read()?;
                 return reply;
             }
-            let reply = reply?;
             let snapshot = view.sequence;
             drop(view);
             let ready = Evaluated { reply, rows, time, snapshot, watch: Arc::clone(&watch) };
             let weight = write.weight() + ready.weight();
             let ready = Some(Ready { evaluated: Box::new(ready), place });
-            let entry = Entry { write: Arc::clone(&write), evaluated: ready, weight, waited };
+            let entry = Entry { write: Arc::clone(&write), id, evaluated: ready, weight, waited };
             match self.take_turn(entry, clock).await? {
                 Outcome::Done(reply) => return Ok(reply),
                 Outcome::Read(reply) => {

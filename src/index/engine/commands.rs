@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use crate::env::Turn;
 use crate::index::api::Error;
 use crate::index::api::Write;
+use crate::index::api::WriteId;
 use crate::index::engine::change::Held;
 use crate::index::engine::edit::Edit;
 use crate::index::engine::failed::Failed;
@@ -23,6 +24,8 @@ pub(super) type Answer = oneshot::Sender<Result<Outcome, Error>>;
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) write: Arc<Write>,
+    /// Its number, if it may be sent again.
+    pub(crate) id: Option<WriteId>,
     /// Its result, if it was evaluated ahead.
     pub(crate) evaluated: Option<Box<Evaluated>>,
     pub(crate) weight: usize,

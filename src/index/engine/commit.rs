@@ -13,12 +13,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use crate::coordinator::Reason;
 use crate::env::Waits;
 use crate::index::api::Error;
 use crate::index::api::Full;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
+use crate::index::engine::answers::{Answers, KeptAnswer, Known};
 use crate::index::engine::commands::{Answer, Command, Waiting};
 use crate::index::engine::core::{Core, Status};
 use crate::index::engine::failed::Failed;
@@ -41,13 +41,6 @@ pub(crate) const ROWS_IN_TURN: usize = 2_048;
 /// Rows added before the committer yields to other tasks of the thread. Long values count as
 /// several rows.
 const TURN_ROWS: usize = 1_024;
-/// How often a record is appended elsewhere, in a cluster, when members fail.
-const TRIES_ELSEWHERE: usize = 4;
-/// No further try begins after this time: meanwhile nothing else is committed.
-const TRY_MAX: Duration = Duration::from_secs(4);
-/// The pause before the next try: a node that was just found to fail is passed over then.
-const TRY_PAUSE: Duration = Duration::from_millis(100);
-
 /// The state of the committer. Only its task has access.
 #[derive(Debug)]
 pub(crate) struct Committer {
@@ -62,6 +55,8 @@ pub(crate) struct Committer {
     pub(crate) time: Timestamp,
     /// All commits up to this one are in runs.
     pub(crate) flushed: Sequence,
+    /// The answers to writes that may be sent again, all durable.
+    pub(crate) answers: Answers,
     /// How long the last batch took.
     pub(crate) before: Duration,
     pub(crate) queue: mpsc::Receiver<Waiting>,
@@ -156,6 +151,9 @@ impl Committer {
         match durable {
             Ok(()) => {
                 self.sequence = batch.last;
+                for (_, kept) in std::mem::take(&mut batch.kept) {
+                    self.answers.keep(kept);
+                }
                 if let Err(failed) = self.publish() {
                     return batch.refuse(&failed);
                 }
@@ -201,12 +199,19 @@ impl Committer {
     }
 
     async fn evaluate(&mut self, waiting: Waiting, batch: &mut GroupCommit) {
-        let Waiting { write, evaluated, answer, .. } = waiting;
+        let Waiting { write, id, evaluated, answer, .. } = waiting;
+        let known = id.map_or(Known::Nothing, |id| batch.known(&id, &mut self.answers));
+        match known {
+            Known::Nothing => {}
+            Known::Answered(reply) => return batch.answers.push((answer, reply)),
+            Known::Settled => return drop(answer.send(Err(settled()))),
+            Known::TooMany => return drop(answer.send(Err(Error::Overloaded))),
+        }
         let Decided { mut reply, rows } = match evaluated {
             Some(ready) if ready.holds(&batch.added) => {
                 self.time = self.time.max(ready.time);
                 batch.watches.push(ready.watch);
-                Decided { reply: Ok(ready.reply), rows: ready.rows }
+                Decided { reply: ready.reply, rows: ready.rows }
             }
             Some(_) => return give_back(answer),
             None => match self.evaluate_now(&write, batch).await {
@@ -219,14 +224,19 @@ impl Committer {
             tracing::error!(partition = %self.core.id, "a write made a row outside its partition");
             reply = Err(Error::Unavailable("a row lies outside the partition".into()));
         }
-        if reply.is_ok() && (rows.must_commit || !rows.changes.is_empty()) {
+        let is_change = reply.is_ok() && (rows.must_commit || !rows.changes.is_empty());
+        let kept = id.filter(|id| is_change || id.is_repeated);
+        let kept = kept.and_then(|id| KeptAnswer::of(&id, &reply));
+        if is_change || kept.is_some() {
+            let changes = if is_change { rows.changes } else { Vec::new() };
             batch.last = batch.last.plus(1);
-            batch.rows.begin(rows.changes.len());
+            batch.rows.begin(changes.len());
+            batch.keep(kept);
             // Counted before the commit is durable. If the write is repeated it counts twice, which
             // only makes an audit run early.
             self.core.context.deps.metrics.shared_dropped(rows.shared_dropped);
             let mut turn = 0;
-            for RowChange { family, key, value } in rows.changes {
+            for RowChange { family, key, value } in changes {
                 batch.rows.add(family, &key, value.as_ref());
                 turn += 1 + value.as_ref().map_or(0, Bytes::len) / BYTES_OF_A_ROW;
                 // Readers see the row once it is published. The next writes of the batch see it
@@ -279,123 +289,6 @@ impl Committer {
         Some(Decided { reply, rows })
     }
 
-    /// Appends a record. If that fails, tries again in a new extent, whose link leaves out the
-    /// failed append. A failure says that nothing was written only if that holds for all tries.
-    async fn persist(&mut self, record: Bytes, highest: Sequence) -> Result<(), Failed> {
-        if let Some(failed) = &self.failed {
-            return Err(failed.clone());
-        }
-        let mut first = Failed::Full(Full::Disks);
-        if self.log.is_open() {
-            match self.append(record.clone(), highest).await {
-                Ok(()) => return Ok(()),
-                Err(failed) => first = failed,
-            }
-            if self.failed.is_some() {
-                return Err(first);
-            }
-        }
-        let failed = match first {
-            Failed::Fenced => Failed::Fenced,
-            Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_) | Failed::Other(_) => {
-                match self.persist_elsewhere(record, highest, &mut first).await {
-                    Ok(()) => return Ok(()),
-                    Err(failed) => failed,
-                }
-            }
-        };
-        let failure = match (first, failed) {
-            // Another owner has the partition and perhaps the record of an earlier try. The callers
-            // must not try again there as if nothing had been written.
-            (Failed::Other(reason), Failed::Fenced) => {
-                self.stop_after(&Failed::Fenced);
-                return Err(Failed::Other(reason));
-            }
-            (_, Failed::Fenced) => Failed::Fenced,
-            (
-                Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_),
-                unknown @ Failed::Other(_),
-            ) if self.log.doubt().is_some() => {
-                // The outcome of the roll before the record is unknown. The record was certainly
-                // not written, so its writes may wait until the partition is opened again.
-                self.stop_if_lost(&unknown);
-                return Err(Failed::Fenced);
-            }
-            // The callers may get an error that says "nothing was written" only if that holds for
-            // all tries.
-            (Failed::Other(reason), _) | (_, Failed::Other(reason)) => Failed::Other(reason),
-            (_, failed) => failed,
-        };
-        self.stop_if_lost(&failure);
-        Err(failure)
-    }
-
-    /// Moves the log and appends there. In a cluster the members of the new extent may fail in
-    /// their turn, so it is tried several times. Returns the last failure; `before` becomes that of
-    /// a try after which the record may be there.
-    async fn persist_elsewhere(
-        &mut self,
-        record: Bytes,
-        highest: Sequence,
-        before: &mut Failed,
-    ) -> Result<(), Failed> {
-        let deps = &self.core.context.deps;
-        let (clock, is_cluster) = (Arc::clone(&deps.env.clock), deps.leases.is_some());
-        let mut tries = if is_cluster { TRIES_ELSEWHERE } else { 1 };
-        let until = clock.monotonic() + TRY_MAX;
-        loop {
-            tracing::debug!(
-                partition = %self.core.id,
-                "an append failed; the log moves to a new extent"
-            );
-            let Err(failed) = self.roll_and_append(record.clone(), highest).await else {
-                return Ok(());
-            };
-            tries -= 1;
-            let next = clock.monotonic() + TRY_PAUSE;
-            let is_over = self.failed.is_some()
-                || self.log.doubt().is_some()
-                || self.rolls.may_try(next).is_err()
-                || next >= until;
-            let passes = matches!(failed, Failed::Refused(_) | Failed::Busy(_) | Failed::Other(_));
-            if is_over || !passes || tries == 0 {
-                tracing::debug!(partition = %self.core.id, ?before, ?failed, "it was not appended");
-                return Err(failed);
-            }
-            if matches!(failed, Failed::Other(_)) && !matches!(before, Failed::Other(_)) {
-                *before = failed;
-            }
-            clock.sleep(TRY_PAUSE).await;
-        }
-    }
-
-    /// Moves the log to a new extent, whose link leaves out a record of unknown outcome, and
-    /// appends there.
-    async fn roll_and_append(&mut self, record: Bytes, highest: Sequence) -> Result<(), Failed> {
-        self.roll(self.manifest(&self.sources, self.flushed)).await?;
-        self.append(record, highest).await
-    }
-
-    /// Appends a record once.
-    async fn append(&mut self, record: Bytes, highest: Sequence) -> Result<(), Failed> {
-        let appended = self.log.append(record, highest).await;
-        if self.core.context.deps.leases.is_none() {
-            return appended;
-        }
-        // What one of several members refuses, others may have taken, and then the next owner finds
-        // it. A caller that sends its write to that owner must not have it done twice, and one that
-        // gives it up must not free its bytes.
-        match appended {
-            Err(Failed::Fenced) => {
-                self.stop_after(&Failed::Fenced);
-                let reason = "another owner has fenced the log, and may have the record";
-                Err(Failed::Other(reason.into()))
-            }
-            Err(Failed::Full(full)) => Err(Failed::Other(Reason::full(full.to_string()))),
-            appended => appended,
-        }
-    }
-
     /// Rolls the log, unless the last roll was refused very recently. After a refusal log and
     /// partition are as before.
     pub(crate) async fn roll(&mut self, manifest: Manifest) -> Result<(), Failed> {
@@ -427,8 +320,17 @@ impl Committer {
         }
     }
 
+    /// The manifest of the partition's present state.
+    pub(crate) fn manifest_now(&mut self) -> Manifest {
+        let sources = Arc::clone(&self.sources);
+        self.manifest(&sources, self.flushed)
+    }
+
     /// The manifest of the partition's state with these sources.
-    pub(crate) fn manifest(&self, sources: &Sources, flushed: Sequence) -> Manifest {
+    pub(crate) fn manifest(&mut self, sources: &Sources, flushed: Sequence) -> Manifest {
+        if let Some(writers) = &self.core.context.deps.writers {
+            self.answers.forget_ended(writers.as_ref());
+        }
         Manifest {
             partition: self.core.id,
             epoch: self.core.epoch,
@@ -436,6 +338,7 @@ impl Committer {
             flushed,
             time: self.time,
             runs: sources.entries(),
+            answers: self.answers.clone(),
         }
     }
 
@@ -472,7 +375,8 @@ impl Committer {
         if self.log.end() >= context.config.log_extent_bytes {
             // A full disk or a refusal does not stop the partition: the open extent still takes
             // appends.
-            if let Err(failed) = self.roll(self.manifest(&self.sources, self.flushed)).await {
+            let manifest = self.manifest_now();
+            if let Err(failed) = self.roll(manifest).await {
                 self.stop_if_lost(&failed);
             }
             context.wake.notify_one();
@@ -487,6 +391,11 @@ impl Committer {
 /// ahead.
 fn give_back(answer: Answer) {
     drop(answer.send(Ok(Outcome::Again)));
+}
+
+/// The error of a write that its sender has settled: it does not wait for an answer any more.
+fn settled() -> Error {
+    Error::NoAnswer("the write was settled by its sender".into())
 }
 
 /// The result of evaluating a write: its answer, and its rows unless the answer is an error.

@@ -10,6 +10,7 @@ use tokio::sync::{Notify, Semaphore};
 use crate::capacity::{Capacity, ExtentIds, ReadLeases};
 use crate::coordinator::Coordinator;
 use crate::env::Env;
+use crate::index::api::WriterSessions;
 use crate::index::engine::chores::{Chore, Chores};
 use crate::index::engine::config::Config;
 use crate::index::engine::extents::{Extents, Pins};
@@ -42,6 +43,8 @@ pub struct Dependencies {
     pub machine: Arc<dyn Machine>,
     /// The read leases of logs; `None` if no other process can open the partitions.
     pub leases: Option<Arc<dyn ReadLeases>>,
+    /// Which processes have ended, whose writes are numbered; `None` if none are.
+    pub writers: Option<Arc<dyn WriterSessions>>,
     /// Counters and gauges.
     pub metrics: Metrics,
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::capacity;
 use crate::capacity::{Capacity, ExtentKind};
 use crate::index::api::{Error, Full};
+use crate::index::engine::answers::Answers;
 use crate::index::engine::change::Held;
 use crate::index::engine::context::HostContext;
 use crate::index::engine::extents::Pin;
@@ -53,6 +54,8 @@ impl Paused {
             flushed: held.flushed,
             time: held.time,
             runs: held.sources.entries(),
+            // No process of the restored store sends a write of this one again.
+            answers: Answers::default(),
         };
         Some(CutPartition { descriptor, manifest })
     }

@@ -1,17 +1,21 @@
 //! A group commit in the making.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::index::api::Error;
+use crate::index::api::WriteId;
 use crate::index::api::WriteReply;
+use crate::index::engine::answers::{Answers, KeptAnswer, Known};
 use crate::index::engine::commands::Answer;
 use crate::index::engine::failed::Failed;
 use crate::index::engine::log::record::BatchBuilder;
 use crate::index::engine::view::Snapshot;
 use crate::index::engine::watches::{ChangedRow, Outcome, Watching};
 use crate::index::invariant::Violation;
+use crate::rpc::NodeIdentity;
 use crate::types::Sequence;
 use crate::types::Timestamp;
 
@@ -25,6 +29,8 @@ pub(super) struct GroupCommit {
     pub(super) added: Vec<ChangedRow>,
     /// The answer to each write, to be sent once the commit is durable.
     pub(super) answers: Vec<(Answer, Result<WriteReply, Error>)>,
+    /// Answers that are to be kept, by process and number. They become durable with the commit.
+    pub(super) kept: BTreeMap<(NodeIdentity, u64), KeptAnswer>,
     /// Watches of the writes that were evaluated ahead. They are kept until the batch is visible,
     /// so that [`Watches::settled`](crate::index::engine::watches::Watches::settled) considers the
     /// times of these writes.
@@ -41,6 +47,7 @@ impl GroupCommit {
             last: sequence,
             added: Vec::new(),
             answers: Vec::new(),
+            kept: BTreeMap::new(),
             watches: Vec::new(),
             sound: Ok(()),
         }
@@ -53,9 +60,24 @@ impl GroupCommit {
         }
     }
 
+    /// What is known about a numbered write, before the commit and in it.
+    pub(super) fn known(&self, id: &WriteId, durable: &mut Answers) -> Known {
+        match self.kept.get(&(id.process, id.number)) {
+            // It is sent when the commit is durable, as the other answers are.
+            Some(kept) => Known::Answered(kept.reply()),
+            None => durable.look_up(id),
+        }
+    }
+
+    /// Keeps the answer to a numbered write.
+    pub(super) fn keep(&mut self, kept: Option<KeptAnswer>) {
+        self.kept.extend(kept.map(|kept| ((kept.process, kept.number), kept)));
+    }
+
     /// Encodes the record; `time` is that of the last commit. `None` if it is too large.
     pub(super) fn finish(&mut self, time: Timestamp) -> Option<Bytes> {
-        self.rows.finish(time)
+        let kept: Vec<KeptAnswer> = self.kept.values().cloned().collect();
+        self.rows.finish_with(time, &kept)
     }
 
     /// Sends the answers: the commit is durable and published.

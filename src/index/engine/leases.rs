@@ -113,7 +113,8 @@ impl Committer {
         self.left_log = Some(now);
         let partition = self.core.id;
         tracing::info!(%partition, %log, "the log moves: there is no read lease of it");
-        if let Err(failed) = self.roll(self.manifest(&self.sources, self.flushed)).await {
+        let manifest = self.manifest_now();
+        if let Err(failed) = self.roll(manifest).await {
             self.stop_if_lost(&failed);
         }
     }

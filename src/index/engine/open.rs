@@ -59,6 +59,7 @@ impl Partition {
             sequence: recovered.sequence,
             time: recovered.time,
             flushed: recovered.flushed,
+            answers: recovered.answers,
             before: Duration::ZERO,
             queue: queued,
             queued_bytes: Arc::clone(&queued_bytes),

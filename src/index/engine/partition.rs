@@ -18,6 +18,7 @@ use crate::index::api::Error;
 use crate::index::api::Read;
 use crate::index::api::ReadReply;
 use crate::index::api::Write;
+use crate::index::api::WriteId;
 use crate::index::engine::change::CompactionYield;
 use crate::index::engine::commands::{Command, Waiting};
 use crate::index::engine::core::{Core, Status};
@@ -39,6 +40,8 @@ pub(super) struct Ready<'a> {
 /// A write to be queued for the committer.
 pub(super) struct Entry<'a> {
     pub(super) write: Arc<Write>,
+    /// Its number, if it may be sent again.
+    pub(super) id: Option<WriteId>,
     pub(super) evaluated: Option<Ready<'a>>,
     /// Its bytes.
     pub(super) weight: usize,
@@ -121,7 +124,7 @@ impl Partition {
         entry: Entry<'_>,
         clock: &dyn Clock,
     ) -> Result<Outcome, Error> {
-        let Entry { write, evaluated, weight, waited } = entry;
+        let Entry { write, id, evaluated, weight, waited } = entry;
         let arrived = clock.monotonic();
         let config = &self.core.context.config;
         let few = self.few_are_queued();
@@ -138,7 +141,8 @@ impl Partition {
         let _place = place.filter(|_| !has_room);
         let (answer, answered) = oneshot::channel();
         let turn = Turn::default();
-        let waiting = Waiting { write, evaluated, weight, answer, arrived, turn: turn.clone() };
+        let turn_of = turn.clone();
+        let waiting = Waiting { write, id, evaluated, weight, answer, arrived, turn: turn_of };
         // A write larger than the whole queue is accepted when the queue is empty.
         let fits = is_evaluated || queued == 0 || has_room;
         let sent =

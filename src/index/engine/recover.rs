@@ -9,6 +9,7 @@ use crate::capacity::Capacity;
 use crate::coordinator::Revision;
 use crate::index::api::Damage;
 use crate::index::api::Error;
+use crate::index::engine::answers::Answers;
 use crate::index::engine::context::HostContext;
 use crate::index::engine::core::Core;
 use crate::index::engine::extents::{ExtentRecord, Extents, Owner, ids};
@@ -39,6 +40,8 @@ pub(crate) struct Recovered {
     pub(crate) sequence: Sequence,
     pub(crate) time: Timestamp,
     pub(crate) flushed: Sequence,
+    /// The answers to writes that may be sent again.
+    pub(crate) answers: Answers,
 }
 
 /// A descriptor that names this host as the owner.
@@ -88,12 +91,13 @@ async fn recover(context: &Arc<HostContext>, claimed: Claimed) -> Result<Recover
         run.keep();
         sources.runs_mut(run.family()).insert(0, Arc::clone(run));
     }
-    let Replayed { manifest, sequence, time, highest, link } = replayed;
+    let Replayed { manifest, sequence, time, highest, link, answers } = replayed;
     let state = LogState { descriptor, revision, highest, link, last: sequence };
     let mut log = Log::recovered(Arc::clone(context), Arc::clone(&extents), state);
     // Nobody gives a read lease of a log that is sealed.
     if is_spilled || context.deps.leases.is_some() {
-        let manifest = Manifest { epoch, flushed, time, runs: sources.entries(), ..manifest };
+        let (runs, answers) = (sources.entries(), answers.clone());
+        let manifest = Manifest { epoch, flushed, time, runs, answers, ..manifest };
         if let Err(failed) = log.roll(manifest).await {
             if matches!(failed, Failed::Full(_) | Failed::Refused(_) | Failed::Busy(_)) {
                 // No descriptor names the extent of the manifest that names these runs.
@@ -108,7 +112,7 @@ async fn recover(context: &Arc<HostContext>, claimed: Claimed) -> Result<Recover
     context.release_unused(&extents, &used);
     let published = Published { sources: Arc::clone(&sources), sequence };
     let core = Core::new(Arc::clone(context), owner, keys, published);
-    Ok(Recovered { core, log, sources, sequence, time, flushed })
+    Ok(Recovered { core, log, sources, sequence, time, flushed, answers })
 }
 
 /// Fences and seals all extents of a log, so that earlier owners cannot append to it.

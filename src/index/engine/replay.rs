@@ -9,6 +9,7 @@ use bytes::Bytes;
 use crate::capacity::Capacity;
 use crate::env::TaskHealth;
 use crate::index::api::Error;
+use crate::index::engine::answers::Answers;
 use crate::index::engine::log::manifest::{Link, Manifest};
 use crate::index::engine::log::reader::{LogReader, Record};
 use crate::index::engine::log::record::Batch;
@@ -44,6 +45,8 @@ pub(crate) struct Replay<'a> {
     time: Timestamp,
     highest: Vec<Sequence>,
     link: Option<Link>,
+    /// The answers to writes that may be sent again.
+    answers: Answers,
     /// Where violated invariants are counted, if the log is read to serve it.
     health: Option<TaskHealth>,
 }
@@ -69,6 +72,8 @@ pub(crate) struct Replayed {
     pub(crate) highest: Vec<Sequence>,
     /// The end of the log.
     pub(crate) link: Option<Link>,
+    /// The answers to writes that may be sent again.
+    pub(crate) answers: Answers,
 }
 
 impl<'a> Replay<'a> {
@@ -99,6 +104,7 @@ impl<'a> Replay<'a> {
                 flushed: Sequence::new(0),
                 time: Timestamp::ZERO,
                 runs: Vec::new(),
+                answers: Answers::default(),
             },
         };
         Ok(Self {
@@ -114,6 +120,7 @@ impl<'a> Replay<'a> {
             time: manifest.time,
             highest: Vec::new(),
             link: None,
+            answers: Answers::default(),
             health: None,
             manifest,
         })
@@ -157,7 +164,11 @@ impl<'a> Replay<'a> {
         });
         match reader.next().await? {
             Some(Record::Batch(batch)) => self.apply(extent, &batch, tables)?,
-            Some(Record::Manifest(manifest)) => self.check_epoch(extent, manifest.epoch)?,
+            Some(Record::Manifest(manifest)) => {
+                self.check_epoch(extent, manifest.epoch)?;
+                // It has those of all records before it, but for settled ones.
+                self.answers = manifest.answers;
+            }
             None => {
                 self.link = Some(Link { extent, end: reader.offset() });
                 if self.at + 1 == self.extents.len() {
@@ -177,6 +188,11 @@ impl<'a> Replay<'a> {
         self.link
     }
 
+    /// The answers to writes that may be sent again, as of the last record read.
+    pub(crate) fn answers(&self) -> &Answers {
+        &self.answers
+    }
+
     /// Ends the replay and returns its result.
     pub(crate) fn finish(self) -> Replayed {
         Replayed {
@@ -185,6 +201,7 @@ impl<'a> Replay<'a> {
             time: self.time,
             highest: self.highest,
             link: self.link,
+            answers: self.answers,
         }
     }
 
@@ -202,6 +219,8 @@ impl<'a> Replay<'a> {
     /// nothing (I14). A gap in the numbers would mean lost commits and is refused.
     fn apply(&mut self, extent: ExtentId, batch: &Batch, tables: &Tables) -> Result<(), Error> {
         self.time = self.time.max(batch.time);
+        // Whether its rows are in runs or not.
+        batch.answers.iter().cloned().for_each(|answer| self.answers.keep(answer));
         if let Some(highest) = self.highest.last_mut() {
             *highest = batch.last().max(*highest);
         }

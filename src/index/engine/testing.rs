@@ -83,6 +83,7 @@ impl World {
             extent_ids: Arc::new(IdAllocator::new(coordinator, ALONE, EXTENT_IDS)),
             machine: Arc::new(Plain),
             leases: None,
+            writers: None,
             metrics: Metrics::default(),
         }
     }

@@ -11,6 +11,7 @@ mod invariants;
 mod leases;
 mod load;
 mod model;
+mod once;
 mod partition;
 mod patience;
 mod refusals;

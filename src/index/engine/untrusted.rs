@@ -22,7 +22,9 @@ pub fn decode_untrusted(bytes: &[u8]) -> usize {
     let taken = [
         Header::decode(&bytes).is_some_and(|header| header.matches(&body)),
         Batch::decode(&bytes).is_some_and(|batch| batch.rows().is_some()),
+        Batch::decode_answered(&bytes).is_some_and(|batch| batch.rows().is_some()),
         Manifest::decode(&bytes).is_some(),
+        Manifest::decode_answered(&bytes).is_some(),
         Block::decode(&bytes).is_some_and(|block| walk(&block, &body).is_some()),
         Footer::decode(&bytes).is_some(),
         Filter::new(bytes.clone()).may_contain(&body),

@@ -35,7 +35,8 @@ pub(crate) enum Outcome {
 /// A write that was evaluated ahead.
 #[derive(Debug)]
 pub(crate) struct Evaluated {
-    pub(crate) reply: WriteReply,
+    /// A refusal only if that is to be kept.
+    pub(crate) reply: Result<WriteReply, Error>,
     pub(crate) rows: RowBatch,
     /// The time of the change. It is above the times of all commits in the snapshot.
     pub(crate) time: Timestamp,

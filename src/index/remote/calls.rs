@@ -14,6 +14,7 @@ use crate::index::api;
 use crate::index::api::Error;
 use crate::index::api::ReadReply;
 use crate::index::api::Target;
+use crate::index::api::WriteId;
 use crate::index::api::WriteReply;
 use crate::rpc::Method;
 use crate::rpc::NodeIdentity;
@@ -61,6 +62,8 @@ pub(super) struct ReadCall {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct WriteCall {
     pub target: Target,
+    /// The number of the change, if it may be sent again.
+    pub id: Option<WriteId>,
     pub write: Shared<api::Write>,
 }
 

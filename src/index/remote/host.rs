@@ -27,6 +27,7 @@ use crate::index::api::Read;
 use crate::index::api::ReadReply;
 use crate::index::api::Target;
 use crate::index::api::Write;
+use crate::index::api::WriteId;
 use crate::index::api::WriteReply;
 use crate::rpc::Bounds;
 use crate::rpc::CallError;
@@ -279,11 +280,6 @@ fn answer_bytes(write: &Write) -> u32 {
     if is_row { ROW_ANSWER } else { WRITE_ANSWER }
 }
 
-/// Whether a write may be done twice: it marks what a source has as shared.
-const fn is_repeatable(write: &Write) -> bool {
-    matches!(write, Write::Share(_) | Write::SharePages(_))
-}
-
 #[async_trait]
 impl IndexHost for ClusterIndex {
     async fn read(&self, target: Target, read: Read) -> Result<ReadReply, Error> {
@@ -319,22 +315,53 @@ impl IndexHost for ClusterIndex {
     }
 
     async fn write_shared(&self, target: Target, write: Arc<Write>) -> Result<WriteReply, Error> {
-        let mut bytes = answer_bytes(&write);
-        let call = WriteCall { target, write: Shared(write) };
+        self.write_as(target, None, write).await
+    }
+
+    /// The caller, which may have to ask another partition, sends it again if the outcome is
+    /// unknown.
+    async fn write_once(
+        &self,
+        target: Target,
+        id: WriteId,
+        write: Arc<Write>,
+    ) -> Result<WriteReply, Error> {
+        self.write_as(target, Some(id), write).await
+    }
+
+    async fn owned_extents(&self) -> Vec<ExtentId> {
+        match self.served.host() {
+            Some(host) => host.owned_extents().await,
+            None => Vec::new(),
+        }
+    }
+}
+
+impl ClusterIndex {
+    async fn write_as(
+        &self,
+        target: Target,
+        id: Option<WriteId>,
+        write: Arc<Write>,
+    ) -> Result<WriteReply, Error> {
+        let is_repeated = id.is_some_and(|id| id.is_repeated);
+        let mut bytes = if is_repeated { ANSWER_MAX } else { answer_bytes(&write) };
+        let call = WriteCall { target, id, write: Shared(write) };
         let mut attempts = Attempts::new(&*self.clock);
         loop {
             if let Some(host) = self.served.host() {
-                return self.served.write(&**host, target, call.write.0).await;
+                return self.served.write(&**host, (target, id), call.write.0).await;
             }
             match self.call::<calls::Write, _>(&call, bytes, CALL_TIME).await {
                 Ok(Answer::Done(reply)) => return Ok(reply),
                 Ok(Answer::Failed(error)) => return Err(error),
                 Ok(Answer::NotHere) => attempts.again(NOBODY).await?,
-                Ok(Answer::TooLarge(needed)) if is_repeatable(&call.write.0) => {
+                Ok(Answer::TooLarge(needed)) if call.write.0.is_repeatable() => {
                     bytes = larger(bytes, needed)?;
                 }
+                // It was done. A repetition takes the answer, whatever its size.
                 Ok(Answer::TooLarge(_)) => return Err(too_large()),
-                Err(unanswered @ Unanswered::Unknown(_)) if is_repeatable(&call.write.0) => {
+                Err(unanswered @ Unanswered::Unknown(_)) if call.write.0.is_repeatable() => {
                     attempts.after(unanswered).await?;
                 }
                 Err(Unanswered::Unknown(why)) => {
@@ -342,13 +369,6 @@ impl IndexHost for ClusterIndex {
                 }
                 Err(unanswered) => attempts.after(unanswered).await?,
             }
-        }
-    }
-
-    async fn owned_extents(&self) -> Vec<ExtentId> {
-        match self.served.host() {
-            Some(host) => host.owned_extents().await,
-            None => Vec::new(),
         }
     }
 }

@@ -7,9 +7,10 @@
 //! - `host.rs`: asks the process that serves;
 //! - `accounts.rs`: tells which accounts were changed, for the caches of front ends.
 //!
-//! Invariants (ADR 0057): a process that serves the index answers only calls of processes whose
-//! session it sees in the table of nodes, and reclaim asks all of these about their running
-//! requests before it frees anything · a write whose outcome is unknown is not sent again.
+//! Invariants (ADR 0057, 0058): a process that serves the index answers only calls of processes
+//! whose session it sees in the table of nodes, and reclaim asks all of these about their running
+//! requests before it frees anything · a write whose outcome is unknown is sent again only under
+//! its number.
 
 mod accounts;
 mod calls;
@@ -21,7 +22,7 @@ mod tests;
 
 pub use accounts::{AccountChanges, ChangedAccounts, ChangesTo};
 pub use host::{ClusterIndex, IndexPlace, ServedAt};
-pub use served::{FrontEnds, ServedIndex};
+pub use served::{FrontEnds, KnownWriters, ServedIndex};
 pub use service::{INDEX_SERVICE, IndexService};
 
 /// Decodes `bytes` as each message between processes about the index and about running requests.

@@ -23,7 +23,9 @@ use crate::index::api::Error;
 use crate::index::api::IndexHost;
 use crate::index::api::Target;
 use crate::index::api::Write;
+use crate::index::api::WriteId;
 use crate::index::api::WriteReply;
+use crate::index::api::WriterSessions;
 use crate::rpc::NodeIdentity;
 
 /// The pause before it is looked again whether writes have ended.
@@ -160,19 +162,48 @@ impl ServedIndex {
     pub(super) async fn write(
         &self,
         host: &dyn IndexHost,
-        target: Target,
+        (target, id): (Target, Option<WriteId>),
         write: Arc<Write>,
     ) -> Result<WriteReply, Error> {
         let account = account_of(&write).cloned();
-        let answer = host.write_shared(target, Arc::clone(&write)).await;
+        let (noted, changed) = (&write, Arc::clone(&write));
+        let answer = match id {
+            Some(id) => host.write_once(target, id, changed).await,
+            None => host.write_shared(target, changed).await,
+        };
         // One whose outcome is unknown may have begun a copy.
         if matches!(answer, Ok(_) | Err(Error::Unavailable(_) | Error::NoAnswer(_))) {
-            self.copies.note(&write);
+            self.copies.note(noted);
         }
         if let Some(account) = account {
             self.accounts.note(account);
         }
         answer
+    }
+}
+
+/// Which processes have ended that write to the index here.
+#[derive(Debug)]
+pub struct KnownWriters {
+    served: Arc<ServedIndex>,
+    with_session: Arc<dyn FrontEnds>,
+}
+
+impl KnownWriters {
+    /// Those of the index that this process serves, or will serve.
+    #[must_use]
+    pub fn new(served: Arc<ServedIndex>, with_session: Arc<dyn FrontEnds>) -> Self {
+        Self { served, with_session }
+    }
+}
+
+impl WriterSessions for KnownWriters {
+    /// Not before this process serves: until then its table of nodes may be older than what the
+    /// process knew that served before.
+    fn has_ended(&self, process: NodeIdentity) -> bool {
+        let is_ended = self.served.host().is_some() && !self.with_session.has(process);
+        // After that: a write is noted before its session is looked at.
+        is_ended && !self.served.lock().contains_key(&process)
     }
 }
 

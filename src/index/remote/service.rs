@@ -65,11 +65,14 @@ impl IndexService {
     }
 
     async fn write(&self, call: &Incoming) -> Result<Reply, Refusal> {
-        let WriteCall { target, write } = call.decode::<Write>()?;
+        let WriteCall { target, id, write } = call.decode::<Write>()?;
+        if id.is_some_and(|id| id.process != call.from) {
+            return Err(Refusal::Malformed);
+        }
         // Before its session is looked at: whoever finds it ended afterwards finds the note.
         let _noted = self.served.writing(call.from);
         let Some(host) = self.host_for(call.from) else { return Ok(not_here::<Write, _>()) };
-        let answer = answered(self.served.write(host, target, write.0).await);
+        let answer = answered(self.served.write(host, (target, id), write.0).await);
         Ok(within::<Write, _>(&answer, call.answer_bytes_max))
     }
 

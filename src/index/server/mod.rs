@@ -50,6 +50,7 @@ use crate::index::api::Read;
 use crate::index::api::ReadReply;
 use crate::index::api::Target;
 use crate::index::api::Write;
+use crate::index::api::WriteId;
 use crate::index::api::WriteReply;
 use crate::index::engine;
 use crate::index::engine::Config;
@@ -280,6 +281,21 @@ impl IndexHost for IndexServer {
         boxed(move || async move {
             let host = self.host(target.host).ok_or(Error::WrongPartition)?;
             host.partition(target)?.write(target.epoch, write).await
+        })
+    }
+
+    fn write_once<'s, 'f>(
+        &'s self,
+        target: Target,
+        id: WriteId,
+        write: Arc<Write>,
+    ) -> Boxed<'f, Result<WriteReply, Error>>
+    where
+        's: 'f,
+    {
+        boxed(move || async move {
+            let host = self.host(target.host).ok_or(Error::WrongPartition)?;
+            host.partition(target)?.write_once(target.epoch, Some(id), write).await
         })
     }
 

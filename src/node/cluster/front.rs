@@ -90,6 +90,7 @@ async fn attempt(
         cluster: joined.cluster.number,
         extent_ids: joined.groups_for_us() as Arc<dyn ExtentIds>,
         leases: None,
+        writers: None,
     };
     let (host, requests) = (Arc::clone(index) as Arc<dyn IndexHost>, joined.links.requests.clone());
     let parts = FrontParts::new(base, host, requests, &env).await?;

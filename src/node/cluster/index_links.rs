@@ -14,12 +14,15 @@ use crate::index::Error;
 use crate::index::InFlight;
 use crate::index::LocalRequests;
 use crate::index::Processes;
+use crate::index::WriteNumbers;
+use crate::index::WriterSessions;
 use crate::index::inflight::REQUESTS_SERVICE;
 use crate::index::inflight::RequestsService;
 use crate::index::remote::ClusterIndex;
 use crate::index::remote::FrontEnds;
 use crate::index::remote::INDEX_SERVICE;
 use crate::index::remote::IndexService;
+use crate::index::remote::KnownWriters;
 use crate::index::remote::ServedIndex;
 use crate::node::assembly::Requests;
 use crate::rpc::NodeIdentity;
@@ -47,6 +50,8 @@ pub(super) struct IndexLinks {
     pub(super) served: Arc<ServedIndex>,
     pub(super) index: Arc<ClusterIndex>,
     pub(super) requests: Requests,
+    /// Which processes have ended that number their writes.
+    pub(super) writers: Arc<dyn WriterSessions>,
 }
 
 /// The front ends that have a session, as the table of nodes says.
@@ -71,7 +76,7 @@ impl FrontEnds for Sessions {
 
     fn has(&self, process: NodeIdentity) -> bool {
         let at = self.table.get(process.node);
-        at.as_ref().and_then(front_end) == Some(process)
+        process == self.here || at.as_ref().and_then(front_end) == Some(process)
     }
 }
 
@@ -128,8 +133,12 @@ impl IndexServices {
         let at = Arc::new(at);
         let place = Arc::clone(&at) as Arc<dyn crate::index::remote::IndexPlace>;
         let index = Arc::new(ClusterIndex::new(Arc::clone(&served), place, Arc::clone(&env.clock)));
+        let (asked, ends) = (Arc::clone(&served), Arc::clone(&sessions) as Arc<dyn FrontEnds>);
+        let writers = Arc::new(KnownWriters::new(asked, ends));
         let known = Known { index: Arc::clone(&index), sessions, reached: Arc::clone(reached) };
         let all = ClusterRequests::shared(here, own, Arc::new(known), env.tasks.clone());
-        Ok((IndexLinks { served, index, requests: Requests { inflight, all } }, at))
+        let numbers = Some(Arc::new(WriteNumbers::new(here)));
+        let requests = Requests { inflight, all, numbers };
+        Ok((IndexLinks { served, index, requests, writers }, at))
     }
 }

@@ -193,6 +193,7 @@ impl IndexSetup {
             cluster: joined.cluster.number,
             extent_ids: joined.groups_for_us() as Arc<dyn ExtentIds>,
             leases: Some(Arc::clone(&joined.capacity) as Arc<dyn ReadLeases>),
+            writers: Some(Arc::clone(&joined.links.writers)),
         };
         let role = IndexRole::start(config, base, audit_log, registry).await?;
         let opened = async {

@@ -70,6 +70,7 @@ impl Machine {
             extent_ids: Arc::clone(&ids) as _,
             machine: Arc::new(Objects),
             leases: None,
+            writers: None,
             metrics: metrics.clone(),
         };
         let border = |name| {

@@ -193,6 +193,7 @@ impl<'a> Follower<'a> {
                 Err(error) => return Err(error.into()),
             }
         }
+        let answers = self.replay.answers().clone();
         let coordinator = self.context.deps.coordinator.as_ref();
         let record = ExtentRecord::load(coordinator, descriptor.id).await;
         let record = record.map_err(|error| Failed::Other(error.to_string().into()))?;
@@ -216,6 +217,7 @@ impl<'a> Follower<'a> {
             sequence: held.sequence,
             time: held.time,
             flushed: held.flushed,
+            answers,
         })
     }
 }

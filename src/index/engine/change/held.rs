@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use crate::index::engine::answers::Answers;
 use crate::index::engine::core::Core;
 use crate::index::engine::failed::Failed;
 use crate::index::engine::log::writer::LogState;
@@ -22,6 +23,8 @@ pub(crate) struct Held {
     pub(crate) sequence: Sequence,
     pub(crate) time: Timestamp,
     pub(crate) flushed: Sequence,
+    /// The answers to writes that may be sent again.
+    pub(crate) answers: Answers,
     pub(crate) log: LogState,
     /// Whether the newest log extent takes appends.
     pub(crate) is_open: bool,

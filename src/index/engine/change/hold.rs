@@ -50,6 +50,7 @@ impl Committer {
             sequence: self.sequence,
             time: self.time,
             flushed: self.flushed,
+            answers: self.answers.clone(),
             log: self.log.state().clone(),
             is_open: self.log.is_open(),
             since: self.core.context.deps.env.clock.monotonic(),

@@ -15,6 +15,7 @@ use bytes::Bytes;
 
 use crate::capacity::ExtentKind;
 use crate::index::api::{Error, Full};
+use crate::index::engine::answers::Answers;
 use crate::index::engine::change::NotChanged;
 use crate::index::engine::change::check::{Begin, check_goes_on, refused};
 use crate::index::engine::change::descriptors;
@@ -174,8 +175,17 @@ async fn unite(
             of_all.flatten().cloned().collect()
         }),
     };
-    let manifest =
-        Manifest { partition: id, epoch, previous: None, flushed, time, runs: sources.entries() };
+    let mut answers = Answers::default();
+    held.iter().for_each(|held| answers.join(&held.answers));
+    let manifest = Manifest {
+        partition: id,
+        epoch,
+        previous: None,
+        flushed,
+        time,
+        runs: sources.entries(),
+        answers: answers.clone(),
+    };
     let mut records = vec![manifest.encode().ok_or(Failed::Full(Full::Disks))?];
     let mut sequence = flushed;
     for rows in tail {
@@ -217,7 +227,7 @@ async fn unite(
     let link = Some(Link { extent, end });
     let state = LogState { descriptor, revision, highest: vec![sequence], link, last: sequence };
     let log = Log::begun(Arc::clone(context), extents, state);
-    Ok(Recovered { core, log, sources, sequence, time, flushed })
+    Ok(Recovered { core, log, sources, sequence, time, flushed, answers })
 }
 
 /// The same sources, with an own use of each run.

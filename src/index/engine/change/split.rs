@@ -179,6 +179,8 @@ async fn swap(held: &Held, children: &[Child]) -> Result<Swapped, NotChanged> {
         flushed: held.flushed,
         time: held.time,
         runs: held.sources.entries(),
+        // A child does not know which of them are about its keys.
+        answers: held.answers.clone(),
     };
     let writes = children.iter().map(|child| {
         let manifest = manifest(child.id);
@@ -243,5 +245,6 @@ fn child(held: &Held, extents: Arc<Extents>, claimed: Claimed, end: u64) -> Reco
         sequence: held.sequence,
         time: held.time,
         flushed: held.flushed,
+        answers: held.answers.clone(),
     }
 }

@@ -6,7 +6,9 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::index::engine::answers::Answers;
 use crate::index::engine::log::record;
+use crate::index::engine::log::record::Kind;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::Location;
@@ -52,18 +54,36 @@ pub(crate) struct Manifest {
     pub(crate) time: Timestamp,
     /// The runs. Those of one family are ordered newest first.
     pub(crate) runs: Vec<RunEntry>,
+    /// The answers to writes that may be sent again, of all commits before it in the log. It is a
+    /// second part of the record, which is left out if there are none.
+    #[serde(skip)]
+    pub(crate) answers: Answers,
 }
 
 impl Manifest {
     /// Encodes the manifest as a log record; `None` if it is too large for one.
     pub(crate) fn encode(&self) -> Option<Bytes> {
-        record::encode(record::Kind::Manifest, &postcard::to_stdvec(self).ok()?)
+        let body = postcard::to_stdvec(self).ok()?;
+        if self.answers.is_empty() {
+            return record::encode(Kind::Manifest, &body);
+        }
+        let body = postcard::to_extend(&self.answers, body).ok()?;
+        record::encode(Kind::AnsweredManifest, &body)
     }
 
     /// Decodes the body of a manifest record; `None` if it is malformed.
     pub(crate) fn decode(body: &[u8]) -> Option<Self> {
         match postcard::take_from_bytes(body) {
             Ok((manifest, [])) => Some(manifest),
+            Ok(_) | Err(_) => None,
+        }
+    }
+
+    /// Decodes the body of a manifest record with answers; `None` if it is malformed.
+    pub(crate) fn decode_answered(body: &[u8]) -> Option<Self> {
+        let (manifest, rest) = postcard::take_from_bytes::<Self>(body).ok()?;
+        match postcard::take_from_bytes(rest) {
+            Ok((answers, [])) => Some(Self { answers, ..manifest }),
             Ok(_) | Err(_) => None,
         }
     }

@@ -89,7 +89,9 @@ impl<'a> LogReader<'a> {
         }
         let record = match header.kind {
             Kind::Batch => Batch::decode(body).map(Record::Batch),
+            Kind::AnsweredBatch => Batch::decode_answered(body).map(Record::Batch),
             Kind::Manifest => Manifest::decode(body).map(Record::Manifest),
+            Kind::AnsweredManifest => Manifest::decode_answered(body).map(Record::Manifest),
         };
         record.ok_or_else(|| self.damaged("a record is malformed"))
     }

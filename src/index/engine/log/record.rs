@@ -4,6 +4,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 
+use crate::index::engine::answers::KeptAnswer;
 use crate::index::engine::codec;
 use crate::index::rows::Family;
 use crate::index::rows::RowBatch;
@@ -26,6 +27,15 @@ pub(crate) enum Kind {
     Batch,
     /// The partition's state at this point of the log.
     Manifest,
+    /// Commits, and the answers to their writes.
+    AnsweredBatch,
+    /// The partition's state, and the answers to writes that may be sent again.
+    AnsweredManifest,
+}
+
+impl Kind {
+    const ALL: [Self; 4] =
+        [Self::Batch, Self::Manifest, Self::AnsweredBatch, Self::AnsweredManifest];
 }
 
 /// The verified head of a record.
@@ -50,11 +60,8 @@ impl Header {
         if codec::take_u8(&mut rest)? != VERSION {
             return None;
         }
-        let kind = match codec::take_u8(&mut rest)? {
-            0 => Kind::Batch,
-            1 => Kind::Manifest,
-            _ => return None,
-        };
+        let number = codec::take_u8(&mut rest)?;
+        let kind = Kind::ALL.into_iter().find(|kind| *kind as u8 == number)?;
         if codec::take(&mut rest, 2)? != [0, 0] {
             return None;
         }
@@ -85,10 +92,7 @@ fn fill_header(kind: Kind, mut record: BytesMut) -> Option<Bytes> {
     let (head, body) = record.split_at_mut_checked(HEADER_LEN)?;
     let mut fields = Vec::with_capacity(HEADER_LEN);
     fields.put_u8(VERSION);
-    fields.put_u8(match kind {
-        Kind::Batch => 0,
-        Kind::Manifest => 1,
-    });
+    fields.put_u8(kind as u8);
     fields.put_u16_le(0);
     fields.put_u32_le(u32::try_from(body.len()).ok()?);
     fields.put_u32_le(Crc32c::of(body).get());
@@ -158,13 +162,26 @@ impl BatchBuilder {
     /// Takes the finished record; `time` is that of the last commit. `None` if the record is 4 GiB
     /// or longer.
     pub(crate) fn finish(&mut self, time: Timestamp) -> Option<Bytes> {
+        self.finish_with(time, &[])
+    }
+
+    /// As [`Self::finish`], with the answers to numbered writes among the commits.
+    pub(crate) fn finish_with(&mut self, time: Timestamp, answers: &[KeptAnswer]) -> Option<Bytes> {
         let mut record = std::mem::take(&mut self.record);
+        let kind = if answers.is_empty() {
+            Kind::Batch
+        } else {
+            let encoded = postcard::to_stdvec(answers).ok()?;
+            record.extend_from_slice(&encoded);
+            record.put_u32_le(u32::try_from(encoded.len()).ok()?);
+            Kind::AnsweredBatch
+        };
         let mut head = Vec::with_capacity(BATCH_HEAD_LEN);
         head.put_u64_le(self.first.get());
         head.put_u64_le(time.ticks());
         head.put_u32_le(self.commits);
         record.get_mut(HEADER_LEN..HEADER_LEN + BATCH_HEAD_LEN)?.copy_from_slice(&head);
-        fill_header(Kind::Batch, record)
+        fill_header(kind, record)
     }
 }
 
@@ -177,6 +194,8 @@ pub(crate) struct Batch {
     pub(crate) time: Timestamp,
     /// How many commits it has, at least one.
     pub(crate) commits: u32,
+    /// The answers to numbered writes among its commits.
+    pub(crate) answers: Vec<KeptAnswer>,
     rows: Bytes,
 }
 
@@ -192,8 +211,21 @@ impl Batch {
             first,
             time,
             commits,
+            answers: Vec::new(),
             rows: body.slice_ref(rest),
         })
+    }
+
+    /// Decodes the body of a batch record with answers; `None` if it is malformed.
+    pub(crate) fn decode_answered(body: &Bytes) -> Option<Self> {
+        let (rest, mut len) = body.split_at_checked(body.len().checked_sub(4)?)?;
+        let len = usize::try_from(codec::take_u32(&mut len)?).ok()?;
+        let (rows, encoded) = rest.split_at_checked(rest.len().checked_sub(len)?)?;
+        let answers = match postcard::take_from_bytes(encoded) {
+            Ok((answers, [])) => answers,
+            Ok(_) | Err(_) => return None,
+        };
+        Some(Self { answers, ..Self::decode(&body.slice_ref(rows))? })
     }
 
     /// The number of its last commit.

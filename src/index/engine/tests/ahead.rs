@@ -292,7 +292,7 @@ async fn garbage_is_shown_in_the_order_of_its_times_when_a_write_went_ahead() {
     };
     let clock = Arc::clone(&partition.core.context.deps.env.clock);
     let mut ahead =
-        Box::pin(partition.write_ahead(delete("b").into(), Duration::ZERO, clock.as_ref()));
+        Box::pin(partition.write_ahead((delete("b").into(), None), Duration::ZERO, clock.as_ref()));
     assert!(poll!(ahead.as_mut()).is_pending(), "it has its time and is being evaluated");
     partition.apply(delete("c")).await.unwrap();
     let mut shown = garbage(&partition).await;

@@ -164,7 +164,11 @@ async fn many_wait(config: Config, count: usize, ahead: bool) -> (usize, usize) 
     let write = async || {
         let begun = clock.monotonic();
         let done = match ahead {
-            true => partition.write_ahead(long_list().into(), Duration::ZERO, clock.as_ref()).await,
+            true => {
+                partition
+                    .write_ahead((long_list().into(), None), Duration::ZERO, clock.as_ref())
+                    .await
+            }
             false => partition.write(partition.core.epoch, long_list()).await,
         };
         (done.map(drop), clock.monotonic() - begun)

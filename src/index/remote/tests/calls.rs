@@ -20,6 +20,7 @@ use crate::index::Read;
 use crate::index::ReadReply;
 use crate::index::Refused;
 use crate::index::Write;
+use crate::index::WriteId;
 use crate::index::WriteReply;
 use crate::index::remote::ChangedAccounts;
 use crate::index::remote::ChangesTo;
@@ -67,8 +68,12 @@ fn messages_have_golden_bytes() {
     let call = ReadCall { target: TARGET, read: Shared(Arc::new(read())) };
     check(&call, &[&target[..], &[0, 4], b"acct"].concat());
     assert_eq!(decode::<ReadCall>(&encode(&call).unwrap()).unwrap(), call);
-    let call = WriteCall { target: TARGET, write: Shared(Arc::new(write())) };
-    check(&call, &[&target[..], &[0, 4], b"acct", &[7, 1]].concat());
+    let call = WriteCall { target: TARGET, id: None, write: Shared(Arc::new(write())) };
+    check(&call, &[&target[..], &[0, 0, 4], b"acct", &[7, 1]].concat());
+    let id = WriteId { process: identity(300, 2), number: 9, settled: 8, is_repeated: true };
+    let call = WriteCall { id: Some(id), ..call };
+    let id = [1, 0xAC, 0x02, 2, 9, 8, 1];
+    check(&call, &[&target[..], &id, &[0, 4], b"acct", &[7, 1]].concat());
     assert_eq!(decode::<WriteCall>(&encode(&call).unwrap()).unwrap(), call);
     check(&Answer::Done(ReadReply::DeadContainers(Vec::new())), &encoded_done());
     check(&Answer::<()>::Failed(Error::WrongPartition), &[1, 0]);
@@ -111,6 +116,21 @@ async fn partition_of_another_process_is_read_and_changed() {
     server.index.read_kept(TARGET, &read()).await.unwrap();
     assert_eq!(partition.reads(), 2);
     assert!(server.index.is_here() && !front.index.is_here());
+}
+
+#[tokio::test(start_paused = true)]
+async fn number_of_another_process_is_refused() {
+    let world = World::new();
+    let (server, front) = (Process::start(&world, 1, 1), Process::start(&world, 2, 2));
+    let partition = Partition::new(ReadReply::DeadContainers(Vec::new()));
+    server.served.serve(Arc::clone(&partition) as Arc<dyn IndexHost>);
+    world.is_served_by(1);
+    let own = WriteId { process: identity(2, 2), number: 1, settled: 1, is_repeated: false };
+    let forged = WriteId { process: identity(1, 1), ..own };
+    let send = |id| front.index.write_once(TARGET, id, Arc::new(write()));
+    assert_eq!(send(forged).await, Err(Error::Overloaded));
+    assert_eq!(partition.writes(), 0);
+    assert_eq!(send(own).await, Ok(WriteReply::Done));
 }
 
 #[tokio::test(start_paused = true)]

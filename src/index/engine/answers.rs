@@ -1,0 +1,188 @@
+//! The answers to numbered writes, which a partition keeps until their senders need them no more
+//! (ADR 0049, 0058). The record of a batch has the answers of its writes, and manifests have all
+//! that are kept. So every later owner of a key gives a repeated write the same answer.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde::Deserializer;
+use serde::Serialize;
+use serde::Serializer;
+
+use crate::index::api::Error;
+use crate::index::api::Refused;
+use crate::index::api::WriteId;
+use crate::index::api::WriteReply;
+use crate::index::api::WriterSessions;
+use crate::rpc::NodeIdentity;
+
+/// The most bytes of kept answers. With more, numbered writes are refused until senders have
+/// settled some. Answers have some 50 bytes, and a sender settles its writes within seconds.
+const BYTES_MAX: usize = 8 << 20;
+/// Bytes of memory that an answer takes beside its own.
+const OVERHEAD: usize = 64;
+
+/// The answer to one numbered write.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KeptAnswer {
+    pub(crate) process: NodeIdentity,
+    pub(crate) number: u64,
+    /// Lower numbers of this process are settled.
+    pub(crate) settled: u64,
+    /// `Result<WriteReply, Refused>` in postcard.
+    pub(crate) answer: Bytes,
+}
+
+impl KeptAnswer {
+    /// The answer to a write; `None` if it is not final: then the write may be carried out later.
+    pub(crate) fn of(id: &WriteId, reply: &Result<WriteReply, Error>) -> Option<Self> {
+        let answer: Result<&WriteReply, &Refused> = match reply {
+            Ok(reply) => Ok(reply),
+            Err(Error::Refused(refused)) => Err(refused),
+            Err(
+                Error::WrongPartition
+                | Error::Overloaded
+                | Error::Full(_)
+                | Error::Corrupt(_)
+                | Error::Unavailable(_)
+                | Error::NoAnswer(_),
+            ) => return None,
+        };
+        let answer = Bytes::from(postcard::to_stdvec(&answer).ok()?);
+        let WriteId { process, number, settled, .. } = *id;
+        Some(Self { process, number, settled, answer })
+    }
+
+    /// The answer to a repetition.
+    pub(crate) fn reply(&self) -> Result<WriteReply, Error> {
+        reply_of(&self.answer)
+    }
+}
+
+fn reply_of(answer: &[u8]) -> Result<WriteReply, Error> {
+    match postcard::from_bytes::<Result<WriteReply, Refused>>(answer) {
+        Ok(answer) => answer.map_err(Error::Refused),
+        // It was kept by another release.
+        Err(_) => Err(Error::NoAnswer("the answer that was kept cannot be read".into())),
+    }
+}
+
+/// What is known about a numbered write that arrives.
+#[derive(Debug)]
+pub(crate) enum Known {
+    /// Nothing: it is to be carried out.
+    Nothing,
+    /// It has this answer. It is not carried out again.
+    Answered(Result<WriteReply, Error>),
+    /// It is settled. Whether it was carried out is not known any more.
+    Settled,
+    /// It is not known, and no further answer can be kept now.
+    TooMany,
+}
+
+/// What is kept for one process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct OfProcess {
+    settled: u64,
+    answers: BTreeMap<u64, Bytes>,
+}
+
+/// The kept answers of a partition.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Answers {
+    kept: BTreeMap<NodeIdentity, OfProcess>,
+    /// The memory of all answers.
+    bytes: usize,
+}
+
+impl Answers {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// The processes for which something is kept.
+    #[cfg(test)]
+    pub(crate) fn processes(&self) -> Vec<NodeIdentity> {
+        self.kept.keys().copied().collect()
+    }
+
+    /// Looks a write up, and forgets what is settled.
+    pub(crate) fn look_up(&mut self, id: &WriteId) -> Known {
+        self.settle(id.process, id.settled);
+        let of = self.kept.get(&id.process);
+        if of.is_some_and(|of| id.number < of.settled) {
+            return Known::Settled;
+        }
+        match of.and_then(|of| of.answers.get(&id.number)) {
+            Some(answer) => Known::Answered(reply_of(answer)),
+            None if self.bytes >= BYTES_MAX => Known::TooMany,
+            None => Known::Nothing,
+        }
+    }
+
+    /// Keeps an answer that is durable.
+    pub(crate) fn keep(&mut self, kept: KeptAnswer) {
+        let KeptAnswer { process, number, settled, answer } = kept;
+        self.settle(process, settled);
+        let of = self.kept.entry(process).or_default();
+        if number >= of.settled {
+            self.bytes += weight(&answer);
+            let before = of.answers.insert(number, answer);
+            self.bytes -= before.as_ref().map_or(0, weight);
+        }
+    }
+
+    /// Keeps also what another partition has kept: the two become one.
+    pub(crate) fn join(&mut self, other: &Self) {
+        for (process, OfProcess { settled, answers }) in &other.kept {
+            self.settle(*process, *settled);
+            for (number, answer) in answers {
+                let (process, settled) = (*process, *settled);
+                self.keep(KeptAnswer { process, number: *number, settled, answer: answer.clone() });
+            }
+        }
+    }
+
+    /// Forgets the processes that have ended.
+    pub(crate) fn forget_ended(&mut self, sessions: &dyn WriterSessions) {
+        self.kept.retain(|process, _| !sessions.has_ended(*process));
+        self.bytes = sum(&self.kept);
+    }
+
+    fn settle(&mut self, process: NodeIdentity, below: u64) {
+        // A process that has settled nothing needs no entry.
+        if below == 0 {
+            return;
+        }
+        let of = self.kept.entry(process).or_default();
+        if below > of.settled {
+            of.settled = below;
+            let open = of.answers.split_off(&below);
+            self.bytes -= of.answers.values().map(weight).sum::<usize>();
+            of.answers = open;
+        }
+    }
+}
+
+fn weight(answer: &Bytes) -> usize {
+    answer.len() + OVERHEAD
+}
+
+fn sum(kept: &BTreeMap<NodeIdentity, OfProcess>) -> usize {
+    kept.values().flat_map(|of| of.answers.values()).map(weight).sum()
+}
+
+impl Serialize for Answers {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.kept.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Answers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let kept = BTreeMap::deserialize(deserializer)?;
+        let bytes = sum(&kept);
+        Ok(Self { kept, bytes })
+    }
+}
