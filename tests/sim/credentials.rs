@@ -274,11 +274,11 @@ impl Session<'_> {
             let done = if map.partitions().len() < 6 && self.draw.percent(50) {
                 let border = RoutingKey::account(&account(ACCOUNTS[1]));
                 let owner = map.owner(border.as_bytes()).map_or(one, |owner| owner.id);
-                self.stack.host.split(owner, &[border]).await
+                self.stack.host().split(owner, &[border]).await
             } else {
                 let following = map.partitions().iter().skip_while(|of| of.id != one).take(2);
                 let ids: Vec<PartitionId> = following.map(|of| of.id).collect();
-                self.stack.host.merge(&ids).await
+                self.stack.host().merge(&ids).await
             };
             self.counts.add("changes of the map", u64::from(done.is_ok()));
         }

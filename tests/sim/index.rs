@@ -30,6 +30,7 @@ use blockyard::types::Metadata;
 use blockyard::types::PublicAccess;
 use blockyard::types::RoutingKey;
 use blockyard::types::Timestamp;
+use futures_util::future::join;
 use futures_util::future::join_all;
 use futures_util::future::join3;
 
@@ -47,6 +48,7 @@ use crate::rig::Device;
 use crate::rig::End;
 use crate::rig::Failing;
 use crate::rig::Machine;
+use crate::rig::MachineKind;
 use crate::rig::Plan;
 use crate::rig::Rig;
 use crate::rig::SESSION_MAX;
@@ -182,15 +184,17 @@ pub(crate) fn run_planned(seed: u64, device: Device, plans: &[Plan], counts: &Co
     run_on(rig, (seed, draw), plans, counts)
 }
 
-/// Runs one history of a cluster of capacity nodes, under one process with index and front end.
-pub(crate) fn run_clustered(seed: u64, counts: &Counts) -> Run {
+/// Runs one history of a cluster of capacity nodes, under one process with index and front end, or
+/// under two processes.
+pub(crate) fn run_clustered(seed: u64, kind: MachineKind, counts: &Counts) -> Run {
     let draw = Draw::new(seed.wrapping_add(7 << 32));
     let plan = |_| Plan {
         trouble: if draw.percent(80) { Trouble::Nodes } else { Trouble::None },
         end: *draw.one(&[End::PowerCut, End::Kill, End::Kill, End::Shutdown]).unwrap(),
     };
     let plans: Vec<Plan> = (0..draw.between(2, 3)).map(plan).collect();
-    run_on(Rig::cluster(seed, NODES as u64, DISK_BYTES), (seed, draw), &plans, counts)
+    let rig = Rig::cluster(seed, NODES as u64, DISK_BYTES, kind);
+    run_on(rig, (seed, draw), &plans, counts)
 }
 
 fn run_on(mut rig: Rig, (seed, draw): (u64, Draw), plans: &[Plan], counts: &Counts) -> Run {
@@ -292,7 +296,7 @@ impl Session<'_> {
     }
 
     async fn run(self, machine: Machine) -> Result<(), Violation> {
-        if !machine.is_cluster
+        if !machine.is_cluster()
             && self.releases.percent(10)
             && extents::forget_records(&machine, self.store).await
         {
@@ -394,12 +398,15 @@ impl Session<'_> {
         let stalls = self.plan.trouble == Trouble::Stalls;
         let when = (self.stumbles, stalls, self.counts);
         let harm = async {
-            match stack.nodes() {
-                Some(nodes) if self.plan.trouble == Trouble::Nodes => {
-                    nodes.harm(self.stumbles, self.counts).await
+            let (draw, counts) = (self.stumbles, self.counts);
+            match (stack.nodes(), stack.lives()) {
+                (Some(_), _) if self.plan.trouble != Trouble::Nodes => std::future::pending().await,
+                (Some(nodes), None) => nodes.harm(&[nodes::FRONT], draw, counts).await,
+                (Some(nodes), Some(lives)) => {
+                    let nodes = nodes.harm(&nodes::CALLERS, draw, counts);
+                    join(nodes, lives.harm(draw, counts)).await.0
                 }
-                Some(_) => std::future::pending().await,
-                None => stumble::run(when, &self.sims, stack.env.clock.as_ref()).await,
+                (None, _) => stumble::run(when, &self.sims, stack.env.clock.as_ref()).await,
             }
         };
         let work = Box::pin(async {

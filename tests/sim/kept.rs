@@ -193,7 +193,7 @@ impl Session<'_> {
                 let name = format!("{}", self.draw.between(0, CLIENTS - 1));
                 let border = RoutingKey::blob(&key(&name));
                 let owner = map.owner(border.as_bytes()).map_or(one, |owner| owner.id);
-                self.stack.host.split(owner, &[border]).await
+                self.stack.host().split(owner, &[border]).await
             } else {
                 let ids: Vec<PartitionId> = map
                     .partitions()
@@ -202,7 +202,7 @@ impl Session<'_> {
                     .take(2)
                     .map(|of| of.id)
                     .collect();
-                self.stack.host.merge(&ids).await
+                self.stack.host().merge(&ids).await
             };
             self.counts.add("changes of the map", u64::from(done.is_ok()));
         }

@@ -31,6 +31,7 @@ mod extents;
 mod index;
 mod kept;
 mod lease;
+mod lives;
 mod model;
 mod nodes;
 mod policy;
@@ -270,16 +271,47 @@ const NODE_EVENTS: &[&str] = &[
 #[test]
 fn index_keeps_its_promises_on_the_nodes_of_a_cluster() {
     let counts = counts::Counts::default();
-    check_seeds("cluster", 5, |seed| index::run_clustered(seed, &counts));
+    check_seeds("cluster", 5, |seed| {
+        index::run_clustered(seed, rig::MachineKind::Cluster, &counts)
+    });
     let missing = counts.missing(NODE_EVENTS);
+    assert!(!seeds::are_many() || missing.is_empty(), "never happened: {missing:?}");
+}
+
+/// What happens to the process that serves the index.
+const INDEX_EVENTS: &[&str] = &[
+    "nodes killed",
+    "nodes silent",
+    "changes done",
+    "splits",
+    "index killed",
+    "index handed over",
+    "index stood still",
+    "index deposed while it stood still",
+    "front end cut off from the index",
+];
+
+/// As above, with the index in a process of its own, which is killed, stands still, is cut off and
+/// hands over, while a node is harmed too. No client gets an error for that, and no change is done
+/// twice.
+#[test]
+fn front_end_keeps_its_promises_whoever_serves_the_index() {
+    let counts = counts::Counts::default();
+    check_seeds("front-end", 5, |seed| {
+        index::run_clustered(seed, rig::MachineKind::FrontEnd, &counts)
+    });
+    println!("{counts:#?}");
+    let missing = counts.missing(INDEX_EVENTS);
     assert!(!seeds::are_many() || missing.is_empty(), "never happened: {missing:?}");
 }
 
 #[test]
 fn cluster_replays_the_same_trace_for_the_same_seed() {
-    let run = |seed| index::run_clustered(seed, &counts::Counts::default()).unwrap();
-    for seed in 0..5 {
-        assert_eq!(run(seed), run(seed), "seed {seed}");
+    for kind in [rig::MachineKind::Cluster, rig::MachineKind::FrontEnd] {
+        let run = |seed| index::run_clustered(seed, kind, &counts::Counts::default()).unwrap();
+        for seed in 0..5 {
+            assert_eq!(run(seed), run(seed), "seed {seed}");
+        }
     }
 }
 

@@ -58,11 +58,15 @@ pub(crate) const NODES: usize = 3;
 const NUMBER: ClusterNumber = ClusterNumber::new(5);
 const CLUSTER: ClusterIdentity = ClusterIdentity { number: NUMBER, id: 1, generation: 1 };
 const PORT: u16 = 7000;
-/// The process with front end and index.
-const HOST: u64 = 100;
+/// The process with a front end; with the index too, unless that has a process of its own.
+pub(crate) const FRONT: u64 = 100;
+/// The nodes that serve the index in turn, in processes of their own.
+pub(crate) const SERVERS: [u64; 2] = [101, 102];
+/// All processes that call nodes.
+pub(crate) const CALLERS: [u64; 3] = [FRONT, SERVERS[0], SERVERS[1]];
 
-fn identity(node: u64) -> NodeIdentity {
-    NodeIdentity { node: NodeId::new(node), incarnation: Incarnation::new(1) }
+fn identity(node: u64, incarnation: u64) -> NodeIdentity {
+    NodeIdentity { node: NodeId::new(node), incarnation: Incarnation::new(incarnation) }
 }
 
 fn address(node: u64) -> IpAddr {
@@ -76,7 +80,14 @@ pub(crate) struct CapacityNodes {
     net: SimNet,
     coordinator: Arc<dyn Coordinator>,
     lives: Mutex<Vec<Life>>,
-    _following: Tasks,
+}
+
+/// A process that uses the extents of the nodes.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) base: Base,
+    /// How it calls others.
+    pub(crate) caller: CallerConfig,
 }
 
 /// One life of a node.
@@ -115,39 +126,45 @@ impl Nodes for Reached {
 }
 
 impl CapacityNodes {
-    /// Starts all nodes, and returns the base of an index whose extents are on them.
+    /// Starts all nodes.
     pub(crate) async fn start(
         machine: &Machine,
         coordinator: Arc<dyn Coordinator>,
-    ) -> Result<(Self, Base), String> {
-        let env = machine.env.clone();
-        let net = SimNet::new(env.rand.next_u64());
-        let failed = |error: blockyard::coordinator::Error| error.to_string();
-        let groups = GroupFollower::start(Arc::clone(&coordinator)).await.map_err(failed)?;
-        let groups = Arc::new(groups);
+    ) -> Result<Self, String> {
+        let net = SimNet::new(machine.env.rand.next_u64());
         let mut lives = Vec::new();
         for at in 0..NODES {
             let disk = Arc::clone(&machine.disks[at]);
             lives.push(live(machine, &net, &coordinator, (at, disk)).await?);
         }
-        let us = CallerConfig {
-            env: env.clone(),
-            dial: Arc::new(net.host(address(HOST))),
-            security: Security::TrustedNetwork,
-            cluster: CLUSTER,
-            node: identity(HOST),
-            roles: NodeRoles::FRONT.with(NodeRoles::INDEX),
-        };
-        let member = |id: u64| {
-            let peer = RemoteNode::new(&us, NodeId::new(id), &address(id).to_string(), PORT);
-            Arc::new(RemoteMember::new(Arc::new(peer)))
-        };
-        let nodes = Arc::new(Reached((1..=NODES as u64).map(member).collect()));
-        let following = Tasks::new();
-        let (follower, clock) = (Arc::clone(&groups), Arc::clone(&env.clock));
-        drop(following.spawn("groups", async move { follower.follow(clock.as_ref()).await }));
+        Ok(Self { machine: machine.clone(), net, coordinator, lives: Mutex::new(lives) })
+    }
+
+    /// The next life of a process. It ends with the tasks of `env`.
+    pub(crate) async fn process(&self, node: u64, env: &Env) -> Result<Process, String> {
+        let (env, coordinator) = (env.clone(), Arc::clone(&self.coordinator));
+        let failed = |error: blockyard::coordinator::Error| error.to_string();
+        let groups = GroupFollower::start(Arc::clone(&coordinator)).await.map_err(failed)?;
+        let groups = Arc::new(groups);
         let taken = counter::allocate(&*coordinator, NUMBER, counter::NODE_IDS, 1).await;
         let writer = Incarnation::new(taken.map_err(failed)?.start);
+        let caller = CallerConfig {
+            env: env.clone(),
+            dial: Arc::new(self.net.host(address(node))),
+            security: Security::TrustedNetwork,
+            cluster: CLUSTER,
+            node: identity(node, writer.get()),
+            roles: NodeRoles::FRONT.with(NodeRoles::INDEX),
+        };
+        let member = |id: u64| Arc::new(RemoteMember::new(self.peer(&caller, id)));
+        let nodes = Arc::new(Reached((1..=NODES as u64).map(member).collect()));
+        let (follower, clock) = (Arc::clone(&groups), Arc::clone(&env.clock));
+        drop(env.tasks.spawn(
+            "groups",
+            until_stopped(&env, async move {
+                follower.follow(clock.as_ref()).await;
+            }),
+        ));
         let parts = ClusterParts {
             env: env.clone(),
             coordinator: Arc::clone(&coordinator),
@@ -159,18 +176,49 @@ impl CapacityNodes {
         };
         let ids = GroupIds::new(parts.clone());
         let (looked_after, clock) = (Arc::clone(&ids), Arc::clone(&env.clock));
-        drop(following.spawn("look after groups", async move {
-            loop {
-                clock.sleep(Duration::from_secs(5)).await;
-                looked_after.look_after();
-            }
-        }));
+        drop(env.tasks.spawn(
+            "look after groups",
+            until_stopped(&env, async move {
+                loop {
+                    clock.sleep(Duration::from_secs(5)).await;
+                    looked_after.look_after();
+                }
+            }),
+        ));
         let capacity = Arc::new(ClusterCapacity::new(parts, Arc::clone(&ids)));
-        let shared = Arc::clone(&coordinator);
         let leases = Some(Arc::clone(&capacity) as Arc<dyn ReadLeases>);
-        let base = Base { env, capacity, coordinator, cluster: NUMBER, extent_ids: ids, leases };
-        let (machine, lives) = (machine.clone(), Mutex::new(lives));
-        Ok((Self { machine, net, coordinator: shared, lives, _following: following }, base))
+        let (cluster, writers) = (NUMBER, None);
+        let base = Base { env, capacity, coordinator, cluster, extent_ids: ids, leases, writers };
+        Ok(Process { base, caller })
+    }
+
+    /// How a process calls another one.
+    pub(crate) fn peer(&self, from: &CallerConfig, to: u64) -> Arc<RemoteNode> {
+        Arc::new(RemoteNode::new(from, NodeId::new(to), &address(to).to_string(), PORT))
+    }
+
+    /// Answers calls to a process.
+    pub(crate) fn serve(
+        &self,
+        process: &CallerConfig,
+        service: (u8, Arc<dyn Service>),
+    ) -> Result<(), String> {
+        let mut config = ServerConfig::new(process.node, CLUSTER, [service].into());
+        config.security = Security::TrustedNetwork;
+        let host = self.net.host(address(process.node.node.get()));
+        let listener = host.listen(PORT).map_err(|error| error.to_string())?;
+        let server = Server::new(&process.env, config);
+        let serving = async move {
+            // It ends with the process.
+            drop(server.run(Box::new(listener)).await);
+        };
+        drop(process.env.tasks.spawn("calls", until_stopped(&process.env, serving)));
+        Ok(())
+    }
+
+    /// Ends all connections of a process that was killed.
+    pub(crate) fn killed(&self, node: u64) {
+        self.net.kill(address(node));
     }
 
     /// Ends a node at once and starts it again.
@@ -184,12 +232,14 @@ impl CapacityNodes {
     }
 
     /// Harms one node at a time while clients work, and mends it before the next one.
-    pub(crate) async fn harm(&self, draw: &Draw, counts: &Counts) -> Infallible {
+    ///
+    /// `callers` are the processes that may be cut off from it.
+    pub(crate) async fn harm(&self, callers: &[u64], draw: &Draw, counts: &Counts) -> Infallible {
         let clock = &self.machine.env.clock;
         for _ in 0..draw.between(1, 6) {
             clock.sleep(Duration::from_millis(draw.between(5, 400))).await;
             let at = usize::try_from(draw.between(0, NODES as u64 - 1)).unwrap();
-            let (node, host) = (address(at as u64 + 1), address(HOST));
+            let (node, host) = (address(at as u64 + 1), address(*draw.one(callers).unwrap()));
             match draw.between(0, 4) {
                 0 => {
                     counts.add("nodes killed", 1);
@@ -223,17 +273,49 @@ impl CapacityNodes {
                 self.restart(at, false).await;
             }
         }
-        for at in 1..=NODES as u64 {
-            self.net.unblock(address(at), address(HOST));
-            self.net.unblock(address(HOST), address(at));
+        for (at, caller) in (1..=NODES as u64).flat_map(|at| CALLERS.map(|caller| (at, caller))) {
+            self.join(at, caller);
         }
     }
 
+    /// Ends what keeps two processes apart.
+    pub(crate) fn join(&self, one: u64, other: u64) {
+        self.net.unblock(address(one), address(other));
+        self.net.unblock(address(other), address(one));
+    }
+
+    /// Cuts the connections of two processes, or holds what one sends to the other for a while.
+    pub(crate) async fn cut_apart(&self, (from, to): (u64, u64), draw: &Draw) {
+        let (from, to) = (address(from), address(to));
+        if draw.percent(50) {
+            return self.net.cut(from, to);
+        }
+        self.net.block(from, to);
+        self.machine.env.clock.sleep(Duration::from_millis(draw.between(50, 2000))).await;
+        self.net.unblock(from, to);
+    }
+
     /// Stops the nodes in order.
-    pub(crate) async fn shutdown(self) {
-        for Life { node, tasks } in self.lives.into_inner().unwrap() {
+    pub(crate) async fn shutdown(&self) {
+        let lives = std::mem::take(&mut *self.lives.lock().unwrap());
+        for Life { node, tasks } in lives {
             tasks.shutdown().await;
             node.shutdown().await;
+        }
+    }
+}
+
+/// Ends work when the tasks of a process stop.
+fn until_stopped(
+    env: &Env,
+    work: impl Future<Output = ()> + Send + 'static,
+) -> impl Future<Output = ()> + Send + 'static {
+    let stop = env.tasks.stopping();
+    async move {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {}
+            () = work => {}
         }
     }
 }
@@ -264,7 +346,7 @@ async fn live(
     let known = known.map_err(|error| error.to_string())?;
     let member = LocalMember::new(Arc::clone(&node)).heeding(Arc::new(known));
     let service: Arc<dyn Service> = Arc::new(MemberService::new(Arc::new(member.clone())));
-    let mut config = ServerConfig::new(identity(id), CLUSTER, [(SERVICE, service)].into());
+    let mut config = ServerConfig::new(identity(id, 1), CLUSTER, [(SERVICE, service)].into());
     config.security = Security::TrustedNetwork;
     let tasks = Tasks::new().reporting_to(&machine.env.tasks);
     let env = Env { tasks: tasks.clone(), ..env };

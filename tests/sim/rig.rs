@@ -199,11 +199,22 @@ pub(crate) struct Rig {
     own_stores: Vec<SimulatedStore>,
     seed: u64,
     device: Device,
-    is_cluster: bool,
+    kind: MachineKind,
     capacity_bytes: u64,
     history: Vec<Plan>,
     /// The random choices of the order in which the disks are given.
     turns: Draw,
+}
+
+/// What the processes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MachineKind {
+    /// One does everything.
+    Single,
+    /// Each disk is that of a capacity node, and one process has the front end and the index.
+    Cluster,
+    /// As [`Self::Cluster`], with the index in a process of its own.
+    FrontEnd,
 }
 
 /// The machine of a session.
@@ -217,14 +228,17 @@ pub(crate) struct Machine {
     pub(crate) first: usize,
     pub(crate) env: Env,
     pub(crate) sims: Vec<SimDisk>,
-    /// Whether each disk is that of a capacity node.
-    pub(crate) is_cluster: bool,
+    pub(crate) kind: MachineKind,
     /// What each capacity node keeps beside its extents.
     pub(crate) own_stores: Vec<SimulatedStore>,
     device: Device,
 }
 
 impl Machine {
+    pub(crate) fn is_cluster(&self) -> bool {
+        self.kind != MachineKind::Single
+    }
+
     /// The same machine, with its disks perhaps in another order.
     pub(crate) fn turned(&self) -> Self {
         let mut turned = self.clone();
@@ -272,7 +286,7 @@ impl Rig {
             own_stores,
             seed,
             device,
-            is_cluster: false,
+            kind: MachineKind::Single,
             capacity_bytes,
             history: Vec::new(),
             turns,
@@ -280,8 +294,8 @@ impl Rig {
     }
 
     /// The machines of a cluster: a disk for each capacity node.
-    pub(crate) fn cluster(seed: u64, nodes: u64, capacity_bytes: u64) -> Self {
-        Self { is_cluster: true, ..Self::new(seed, nodes, capacity_bytes, Device::Honest) }
+    pub(crate) fn cluster(seed: u64, nodes: u64, capacity_bytes: u64, kind: MachineKind) -> Self {
+        Self { kind, ..Self::new(seed, nodes, capacity_bytes, Device::Honest) }
     }
 
     /// Runs one session on a new runtime. Its tasks end with the runtime, as with a process.
@@ -317,19 +331,10 @@ impl Rig {
             clock.set_wall(Timestamp::from_unix(wall));
             let rand = SeededRand::new(self.seed * 1000 + sessions);
             let env = Env { clock: Arc::new(clock), rand: Arc::new(rand), tasks: Tasks::new() };
-            let (sims, device, is_cluster) = (self.sims.clone(), self.device, self.is_cluster);
+            let (sims, device, kind) = (self.sims.clone(), self.device, self.kind);
             let health = env.tasks.health();
-            let machine = Machine {
-                disks,
-                catalogs,
-                paths,
-                first,
-                env,
-                sims,
-                is_cluster,
-                own_stores,
-                device,
-            };
+            let machine =
+                Machine { disks, catalogs, paths, first, env, sims, kind, own_stores, device };
             let done = tokio::time::timeout(SESSION_MAX, work(machine)).await;
             let done = done.unwrap_or_else(|_| Err("stuck".to_owned()));
             sound(&health, done)

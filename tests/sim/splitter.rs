@@ -41,9 +41,9 @@ pub(crate) async fn run(stack: &Stack, session: &Session<'_>, times: u64) -> Res
             move_one(stack, session).await?;
         } else if draw.percent(45) {
             stripe_or_unstripe(stack, session).await?;
-        } else if stack.host.partitions() > 1 && draw.percent(40) {
+        } else if stack.host().partitions() > 1 && draw.percent(40) {
             merge(stack, session).await?;
-        } else if stack.host.partitions() < PARTITIONS_MAX {
+        } else if stack.host().partitions() < PARTITIONS_MAX {
             split(stack, session).await?;
         }
     }
@@ -54,7 +54,8 @@ async fn move_one(stack: &Stack, session: &Session<'_>) -> Result<(), Violation>
     let map = stack.router.map();
     let one = session.draw.one(map.partitions()).map(|one| (one.id, one.host));
     let Some((id, host)) = one else { return Ok(()) };
-    let done = stack.host.move_to(id, HostId::new(1 - host.get())).await;
+    let to = HostId::new(1 - host.get());
+    let done = stack.change_map(async |index| index.move_to(id, to).await).await;
     judge(session, "moves", done)
 }
 
@@ -65,7 +66,7 @@ async fn merge(stack: &Stack, session: &Session<'_>) -> Result<(), Violation> {
     let first = usize::try_from(first).unwrap();
     let few = map.partitions().iter().skip(first).take(usize::try_from(count).unwrap());
     let ids: Vec<PartitionId> = few.map(|partition| partition.id).collect();
-    let done = stack.host.merge(&ids).await;
+    let done = stack.change_map(async |index| index.merge(&ids).await).await;
     judge(session, "merges", done)
 }
 
@@ -88,16 +89,16 @@ async fn stripe_or_unstripe(stack: &Stack, session: &Session<'_>) -> Result<(), 
         }
         [one] => {
             let stripes = session.draw.between(2, 4);
-            if stack.host.partitions() + usize::try_from(stripes).unwrap() > PARTITIONS_MAX {
+            if stack.host().partitions() + usize::try_from(stripes).unwrap() > PARTITIONS_MAX {
                 return Ok(());
             }
             let stripes = u8::try_from(stripes).unwrap();
-            let stripe = || stack.host.stripe(*one, stripes);
+            let stripe = || stack.change_map(async |index| index.stripe(*one, stripes).await);
             let done = once_compacted(stack, session, stripe).await?;
             judge(session, "stripings", done)
         }
         stripes => {
-            let done = stack.host.merge(stripes).await;
+            let done = stack.change_map(async |index| index.merge(stripes).await).await;
             judge(session, "unstripings", done)
         }
     }
@@ -126,7 +127,8 @@ async fn split_at(
     };
     let range = owner.keys.range();
     keys.retain(|key| range.contains(key.as_bytes()) && key != range.low());
-    let done = once_compacted(stack, session, || stack.host.split(owner.id, &keys)).await?;
+    let split = || stack.change_map(async |index| index.split(owner.id, &keys).await);
+    let done = once_compacted(stack, session, split).await?;
     judge(session, "splits", done)
 }
 
@@ -136,13 +138,13 @@ async fn once_compacted<F>(
     stack: &Stack,
     session: &Session<'_>,
     change: impl Fn() -> F,
-) -> Result<Result<Changed, ChangeError>, Violation>
+) -> Result<Option<Result<Changed, ChangeError>>, Violation>
 where
-    F: Future<Output = Result<Changed, ChangeError>>,
+    F: Future<Output = Option<Result<Changed, ChangeError>>>,
 {
     for _ in 0..COMPACTED_WITHIN_SECONDS {
         match change().await {
-            Err(ChangeError::Busy(TOO_MANY_RUNS)) => {
+            Some(Err(ChangeError::Busy(TOO_MANY_RUNS))) => {
                 session.counts.add("changes put off for too many runs", 1);
                 stack.env.clock.sleep(Duration::from_secs(1)).await;
             }
@@ -151,7 +153,7 @@ where
     }
     let stalls = session.plan.trouble == Trouble::Stalls;
     if stalls || session.excuses(Failing::MapChange) || session.is_down() {
-        return Ok(Err(ChangeError::Busy(TOO_MANY_RUNS)));
+        return Ok(Some(Err(ChangeError::Busy(TOO_MANY_RUNS))));
     }
     Err(format!("there were too many runs to share for {COMPACTED_WITHIN_SECONDS} s"))
 }
@@ -159,8 +161,10 @@ where
 fn judge(
     session: &Session<'_>,
     what: &str,
-    done: Result<Changed, ChangeError>,
+    done: Option<Result<Changed, ChangeError>>,
 ) -> Result<(), Violation> {
+    // Its process was killed.
+    let Some(done) = done else { return Ok(()) };
     match done {
         Ok(changed) => {
             session.counts.add(what, 1);
@@ -191,7 +195,7 @@ fn judge(
         }
         Err(ChangeError::NoSuchHost) => Err("there are two hosts".to_owned()),
         // The cause is judged, as for a merge that moved no partition.
-        Err(ChangeError::PartlyDone(cause)) => judge(session, what, Err(*cause)),
+        Err(ChangeError::PartlyDone(cause)) => judge(session, what, Some(Err(*cause))),
         Err(ChangeError::Refused(_) | ChangeError::Failed(_))
             if session.excuses(Failing::MapChange) =>
         {

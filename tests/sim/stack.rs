@@ -17,10 +17,18 @@ use blockyard::index::Config;
 use blockyard::index::Containers;
 use blockyard::index::InFlight;
 use blockyard::index::IndexServer;
+use blockyard::index::LocalRequests;
 use blockyard::index::Router;
+use blockyard::index::WriteNumbers;
+use blockyard::index::inflight::REQUESTS_SERVICE;
+use blockyard::index::inflight::RequestsService;
+use blockyard::index::remote::ClusterIndex;
+use blockyard::index::remote::ServedIndex;
 use blockyard::node::assembly::Assembly;
 use blockyard::node::assembly::Base;
+use blockyard::node::assembly::FrontParts;
 use blockyard::node::assembly::IndexPlan;
+use blockyard::node::assembly::Requests;
 use blockyard::node::storage::Storage;
 use blockyard::reclaim::Reclaim;
 use blockyard::reclaim::ReclaimConfig;
@@ -28,13 +36,18 @@ use blockyard::telemetry::Registry;
 use blockyard::types::RoutingKey;
 
 use crate::disks;
+use crate::lives;
+use crate::lives::IndexLives;
 use crate::nodes::CapacityNodes;
+use crate::nodes::FRONT;
+use crate::nodes::Process;
 use crate::rig::Machine;
+use crate::rig::MachineKind;
 use crate::watch::Watch;
 use crate::watch::Watched;
 
 /// The number of hosts. With two of them partitions can be moved.
-const HOSTS: usize = 2;
+pub(crate) const HOSTS: usize = 2;
 
 /// The parts of a node that its clients use.
 #[derive(Debug)]
@@ -42,7 +55,7 @@ pub(crate) struct Stack {
     pub(crate) env: Env,
     pub(crate) capacity: Arc<dyn Capacity>,
     pub(crate) coordinator: Arc<dyn Coordinator>,
-    pub(crate) host: Arc<IndexServer>,
+    index: Index,
     pub(crate) router: Arc<Router>,
     pub(crate) containers: Containers,
     pub(crate) pool: WritePool,
@@ -54,7 +67,15 @@ pub(crate) struct Stack {
     pub(crate) first_disk: usize,
     /// Where the extents are.
     pub(crate) disks: Disks,
-    _reclaim: Arc<Reclaim>,
+}
+
+/// Where the index is.
+#[derive(Debug)]
+enum Index {
+    /// In the process of the front end.
+    Here { host: Arc<IndexServer>, _reclaim: Arc<Reclaim> },
+    /// In another process.
+    There(Arc<IndexLives>),
 }
 
 /// Where the extents of a stack are.
@@ -63,7 +84,7 @@ pub(crate) enum Disks {
     /// On the disks of the node.
     Here(Arc<CapacityNode>),
     /// On the nodes of a cluster.
-    Nodes(Box<CapacityNodes>),
+    Nodes(Arc<CapacityNodes>),
 }
 
 impl Stack {
@@ -86,10 +107,14 @@ impl Stack {
         let env = machine.env.clone();
         let mut registry = Registry::default();
         let metrics = CapacityMetrics::registered(&mut registry);
-        let (disks, base) = if machine.is_cluster {
+        if machine.kind == MachineKind::FrontEnd {
+            return Self::open_front(machine, store, boundaries, reclaim).await;
+        }
+        let (disks, base) = if machine.kind == MachineKind::Cluster {
             let coordinator = Arc::new(store.open(&env));
-            let (nodes, base) = CapacityNodes::start(machine, coordinator).await?;
-            (Disks::Nodes(Box::new(nodes)), base)
+            let nodes = CapacityNodes::start(machine, coordinator).await?;
+            let base = nodes.process(FRONT, &env).await?.base;
+            (Disks::Nodes(Arc::new(nodes)), base)
         } else {
             let storage = disks::open(&machine.turned(), store, metrics).await;
             let storage = storage.map_err(|error| format!("the disks do not open: {error}"))?;
@@ -117,7 +142,7 @@ impl Stack {
             env,
             capacity,
             coordinator,
-            host: assembly.index.index,
+            index: Index::Here { host: assembly.index.index, _reclaim: reclaim },
             router: assembly.front.router,
             containers,
             pool,
@@ -126,15 +151,103 @@ impl Stack {
             watch,
             first_disk: machine.first,
             disks,
-            _reclaim: reclaim,
         })
+    }
+
+    /// Starts a front end, and the index in another process.
+    async fn open_front(
+        machine: &Machine,
+        store: &SimulatedStore,
+        boundaries: &[RoutingKey],
+        reclaim: ReclaimConfig,
+    ) -> Result<Self, String> {
+        let env = machine.env.clone();
+        let coordinator: Arc<dyn Coordinator> = Arc::new(store.open(&env));
+        let nodes = Arc::new(CapacityNodes::start(machine, Arc::clone(&coordinator)).await?);
+        let Process { base, caller } = nodes.process(FRONT, &env).await?;
+        let (inflight, watch) = (InFlight::default(), Watch::default());
+        let own = LocalRequests::new(inflight.clone(), Arc::clone(&env.clock));
+        let incarnation = caller.node.incarnation;
+        let asked = RequestsService { requests: own, incarnation };
+        nodes.serve(&caller, (REQUESTS_SERVICE, Arc::new(asked)))?;
+        let lives = IndexLives::start(lives::Plan {
+            machine: machine.clone(),
+            nodes: Arc::clone(&nodes),
+            coordinator: Arc::clone(&coordinator),
+            borders: boundaries.to_vec(),
+            reclaim,
+            watch: watch.clone(),
+            front: caller.clone(),
+        });
+        let lives = lives.await?;
+        let served = Arc::new(ServedIndex::new(caller.node));
+        let place = Arc::new(lives.place());
+        let index = Arc::new(ClusterIndex::new(served, place, Arc::clone(&env.clock)));
+        let all = LocalRequests::shared(inflight.clone(), Arc::clone(&env.clock));
+        let numbers = Some(Arc::new(WriteNumbers::new(caller.node)));
+        let requests = Requests { inflight: inflight.clone(), all, numbers };
+        let capacity = Arc::clone(&base.capacity);
+        let parts = FrontParts::new(base, index, requests, &env).await;
+        let parts = parts.map_err(|error| format!("the front end does not start: {error}"))?;
+        let (pool, containers) = (parts.write_pool(&env, write_config()), parts.containers());
+        Ok(Self {
+            env,
+            capacity,
+            coordinator,
+            index: Index::There(lives),
+            router: parts.router,
+            containers,
+            pool,
+            inflight,
+            metrics: Registry::default(),
+            watch,
+            first_disk: machine.first,
+            disks: Disks::Nodes(nodes),
+        })
+    }
+
+    /// The partitions of the process that serves the index, or served it last.
+    pub(crate) fn host(&self) -> Arc<IndexServer> {
+        match &self.index {
+            Index::Here { host, .. } => Arc::clone(host),
+            Index::There(lives) => lives.index().0,
+        }
+    }
+
+    /// Changes the map. `None` if the process that was to do it is killed meanwhile.
+    pub(crate) async fn change_map<F: Future>(
+        &self,
+        change: impl FnOnce(Arc<IndexServer>) -> F,
+    ) -> Option<F::Output> {
+        match &self.index {
+            Index::Here { host, .. } => Some(change(Arc::clone(host)).await),
+            Index::There(lives) => {
+                let (host, mut alive) = lives.index();
+                tokio::select! {
+                    biased;
+                    done = change(host) => Some(done),
+                    _ = alive.changed() => None,
+                }
+            }
+        }
+    }
+
+    /// The lives of the process with the index, if it has one of its own.
+    pub(crate) fn lives(&self) -> Option<&IndexLives> {
+        match &self.index {
+            Index::Here { .. } => None,
+            Index::There(lives) => Some(lives),
+        }
     }
 
     /// Stops the parts in order, the highest layer first.
     pub(crate) async fn shutdown(self) {
-        let Self { env, disks, host, pool, .. } = self;
+        let Self { env, disks, index, pool, .. } = self;
         drop(pool);
-        host.shutdown().await;
+        match index {
+            Index::Here { host, .. } => host.shutdown().await,
+            Index::There(lives) => lives.shutdown().await,
+        }
         match disks {
             Disks::Here(node) => node.shutdown().await,
             Disks::Nodes(nodes) => nodes.shutdown().await,
@@ -172,7 +285,7 @@ impl Stack {
 /// because of stalls.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-fn index_config() -> Config {
+pub(crate) fn index_config() -> Config {
     Config {
         queue_patience: PATIENCE,
         memtable_bytes_max: 64 << 10,

@@ -225,8 +225,14 @@ impl ClusterCapacity {
         let mut copies = self.copies_at(&reachable, extent).await;
         let are_all_reached = reachable.len() == record.members().len();
         if copies.is_empty() && are_all_reached && self.have_none(&reachable, extent).await {
-            // It was never used. When its group is closed, it counts as gone.
-            return Ok(());
+            if self.ids.is_writer(&record) {
+                // It was never used. When its group is closed, it counts as gone.
+                return Ok(());
+            }
+            // The first append of the process that made the group may still be on its way. It is
+            // refused once the members know that the group is closed.
+            let reason = format!("{extent} may still be created: its group is closed first");
+            return Err(Error::NoAnswer { reason });
         }
         if !is_settled(&record, &copies, extent) {
             // Nobody writes it any more, but only an end that is settled may be forgotten.

@@ -238,6 +238,11 @@ impl GroupIds {
         record.state() == GroupState::Closed && (is_left || has_fewer())
     }
 
+    /// Whether the extents of a group are created by this process.
+    pub(super) fn is_writer(&self, record: &GroupRecord) -> bool {
+        record.writer() == self.parts.writer
+    }
+
     /// Notes that all members have an extent, or that it is never created.
     pub(super) fn created(&self, extent: ExtentId) {
         lock(&self.created).push(extent);

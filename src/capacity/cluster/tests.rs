@@ -45,6 +45,8 @@ use crate::types::Incarnation;
 use crate::types::Location;
 use crate::types::NodeId;
 
+/// The process of these tests.
+const HERE: Incarnation = Incarnation::new(7);
 const CLUSTER: ClusterNumber = ClusterNumber::new(3);
 const ONE: Epoch = Epoch::new(1);
 const TWO: Epoch = Epoch::new(2);
@@ -97,9 +99,14 @@ impl Cluster {
         &self.nodes[&NodeId::new(number)]
     }
 
-    /// A group on all nodes, made by writer 1.
+    /// A group on all nodes, of a process that is not here.
     async fn group(&self, kind: ExtentKind) -> GroupAt {
-        let maker = GroupMaker::new(Arc::clone(&self.coordinator), CLUSTER, Incarnation::new(1));
+        self.group_of(kind, Incarnation::new(1)).await
+    }
+
+    /// A group on all nodes, of this process.
+    async fn group_of(&self, kind: ExtentKind, writer: Incarnation) -> GroupAt {
+        let maker = GroupMaker::new(Arc::clone(&self.coordinator), CLUSTER, writer);
         let members: Vec<NodeId> = self.nodes.keys().copied().collect();
         maker.make(kind, &members).await.unwrap()
     }
@@ -141,7 +148,7 @@ impl Cluster {
             groups: Arc::new(groups),
             nodes: Arc::new(nodes),
             cluster: CLUSTER,
-            writer: Incarnation::new(7),
+            writer: HERE,
             copies: 3,
         }
     }

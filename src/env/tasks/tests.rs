@@ -132,3 +132,33 @@ async fn stopping_ends_the_pause_of_a_supervised_task() {
     task.await.unwrap();
     assert_eq!((starts.load(Ordering::Relaxed), env.clock.monotonic()), (1, Duration::ZERO));
 }
+
+#[tokio::test(start_paused = true)]
+async fn simulated_process_stands_still_and_is_killed() {
+    let (tasks, control) = Tasks::controlled();
+    let (steps, clock) = (Arc::new(AtomicUsize::new(0)), env().clock);
+    let (counted, sleeps) = (Arc::clone(&steps), Arc::clone(&clock));
+    let task = tasks.spawn("steps", async move {
+        loop {
+            sleeps.sleep(Duration::from_millis(10)).await;
+            counted.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let steps_in = async |millis| {
+        let before = steps.load(Ordering::Relaxed);
+        clock.sleep(Duration::from_millis(millis)).await;
+        steps.load(Ordering::Relaxed) - before
+    };
+    assert_eq!(steps_in(105).await, 10);
+    control.pause();
+    assert_eq!(steps_in(1000).await, 0);
+    control.resume();
+    assert_eq!(steps_in(100).await, 10);
+    control.pause();
+    control.kill();
+    control.resume();
+    assert!(control.is_killed());
+    assert_eq!(steps_in(1000).await, 0);
+    assert!(!task.is_finished(), "nobody hears of its end");
+    assert_eq!(Arc::strong_count(&steps), 1, "what it had is dropped");
+}

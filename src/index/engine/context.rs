@@ -89,6 +89,12 @@ impl HostContext {
         }
     }
 
+    /// Whether logs have read leases: then other processes may take the partitions over, and an
+    /// extent has one writer.
+    pub(crate) fn has_leases(&self) -> bool {
+        self.deps.leases.is_some()
+    }
+
     /// Notes that a partition's log is long.
     pub(crate) fn note_long_log(&self) {
         self.long_log.store(true, Ordering::Relaxed);

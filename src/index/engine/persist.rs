@@ -79,13 +79,13 @@ impl Committer {
         highest: Sequence,
         before: &mut Failed,
     ) -> Result<(), Failed> {
-        let deps = &self.core.context.deps;
-        let (clock, is_cluster) = (Arc::clone(&deps.env.clock), deps.leases.is_some());
+        let context = &self.core.context;
+        let (clock, is_cluster) = (Arc::clone(&context.deps.env.clock), context.has_leases());
         let mut tries = if is_cluster { TRIES_ELSEWHERE } else { 1 };
         let until = clock.monotonic() + TRY_MAX;
         loop {
             tracing::debug!(
-                partition = %self.core.id,
+                partition = %self.core.id, failed = ?before,
                 "an append failed; the log moves to a new extent"
             );
             let Err(failed) = self.roll_and_append(record.clone(), highest).await else {
@@ -120,7 +120,7 @@ impl Committer {
     /// Appends a record once.
     async fn append(&mut self, record: Bytes, highest: Sequence) -> Result<(), Failed> {
         let appended = self.log.append(record, highest).await;
-        if self.core.context.deps.leases.is_none() {
+        if !self.core.context.has_leases() {
             return appended;
         }
         // What one of several members refuses, others may have taken, and then the next owner finds

@@ -95,7 +95,7 @@ async fn recover(context: &Arc<HostContext>, claimed: Claimed) -> Result<Recover
     let state = LogState { descriptor, revision, highest, link, last: sequence };
     let mut log = Log::recovered(Arc::clone(context), Arc::clone(&extents), state);
     // Nobody gives a read lease of a log that is sealed.
-    if is_spilled || context.deps.leases.is_some() {
+    if is_spilled || context.has_leases() {
         let (runs, answers) = (sources.entries(), answers.clone());
         let manifest = Manifest { epoch, flushed, time, runs, answers, ..manifest };
         if let Err(failed) = log.roll(manifest).await {

@@ -44,6 +44,9 @@ impl Session<'_> {
                 if let Some(nodes) = stack.nodes() {
                     nodes.mend().await;
                 }
+                if let Some(lives) = stack.lives() {
+                    lives.mend().await?;
+                }
                 self.sims.iter().for_each(|sim| sim.set_faults(Faults::default()));
                 self.store.set_faults(coordinator::Faults::default());
             }
@@ -69,7 +72,7 @@ impl Session<'_> {
         }
         let lacks_a_disk = poisoned || !stack.is_whole();
         let mut quarantined = 0;
-        for one in stack.host.status().into_iter().filter(|one| one.quarantined) {
+        for one in stack.host().status().into_iter().filter(|one| one.quarantined) {
             let why = one.stopped.unwrap_or_default();
             if !(lacks_a_disk && why.contains("disk that is out of service")) {
                 return Err(format!("{} is {why}, with {:?}", one.id, self.plan));
@@ -140,7 +143,8 @@ impl Session<'_> {
                 clock.sleep(Duration::from_millis(500)).await;
             }
         }
-        self.counts.add("partitions written to afterwards", client.stack.host.partitions() as u64);
+        self.counts
+            .add("partitions written to afterwards", client.stack.host().partitions() as u64);
         Ok(())
     }
 }

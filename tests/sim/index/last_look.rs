@@ -10,11 +10,11 @@ const FLIPPED: Plan = Plan { trouble: Trouble::ReadErrors, end: End::PowerCut };
 impl Session<'_> {
     /// Checks at the end that all blobs are right and can be changed.
     pub(super) async fn last_look(self, machine: Machine) -> Result<(), Violation> {
-        if !machine.is_cluster {
+        if !machine.is_cluster() {
             disks::are_missed(&machine, self.store).await?;
         }
         let stack = Stack::open(&machine, self.store, self.borders).await?;
-        if !machine.is_cluster {
+        if !machine.is_cluster() {
             disks::are_remembered(&machine, stack.coordinator.as_ref()).await?;
         }
         let clients: Vec<Client<'_>> =
@@ -25,7 +25,7 @@ impl Session<'_> {
         clients[0].check_shared().await?;
         clients[0].check_contests().await?;
         clients[0].check_search().await?;
-        if !machine.is_cluster {
+        if !machine.is_cluster() {
             self.garbage_is_gone(&stack, |_| true).await?;
         }
         extents::are_all_used(&stack, self.store).await?;

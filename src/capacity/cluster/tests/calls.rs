@@ -368,7 +368,7 @@ fn extent_of_another_process_is_ended_above_its_epoch() {
 fn removed_extent_that_was_never_used_is_left_to_its_group() {
     run(async {
         let cluster = Cluster::new(14).await;
-        let group = cluster.group(ExtentKind::Log).await.record.id();
+        let group = cluster.group_of(ExtentKind::Log, HERE).await.record.id();
         let extent = group.first();
         let writer = cluster.process(None).await;
         writer.create(extent, ExtentKind::Log, ONE).await.unwrap();
@@ -380,6 +380,28 @@ fn removed_extent_that_was_never_used_is_left_to_its_group() {
         assert!(!record.is_gone(extent));
         let error = append(&writer, extent, ExtentOffset::START, &payload(1, 1)).await.unwrap_err();
         assert!(matches!(error, Error::Sealed { .. }), "{error}");
+    });
+}
+
+/// Its first append may be on its way from a process that stands still.
+#[test]
+fn extent_of_another_process_is_removed_when_it_cannot_be_created_any_more() {
+    run(async {
+        let cluster = Cluster::new(17).await;
+        let group = cluster.group(ExtentKind::Log).await.record.id();
+        let extent = group.first();
+        let other = cluster.process(None).await;
+        other.create(extent, ExtentKind::Log, ONE).await.unwrap();
+        let next = cluster.process(None).await;
+        let error = next.remove(extent).await.unwrap_err();
+        assert!(matches!(error, Error::NoAnswer { .. }), "{error}");
+        append(&other, extent, ExtentOffset::START, &payload(1, 1)).await.unwrap();
+        next.remove(extent).await.unwrap();
+        let record = groups::read(&*cluster.coordinator, group).await.unwrap().unwrap().record;
+        assert!(record.is_gone(extent));
+        for number in 1..=3 {
+            assert!(cluster.node(number).copy(extent).await.unwrap().is_none());
+        }
     });
 }
 

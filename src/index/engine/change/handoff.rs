@@ -1,7 +1,8 @@
 //! Handoff: a partition moves to another host. The new host opens the runs and follows the log
 //! while the old host serves. Then the partition is held, and the new host reads the last records.
 //! One change of the descriptor, to the next epoch and the new host, completes the move. The log
-//! continues in the same extent, which is fenced: the old owner can no longer append to it (I2).
+//! continues in the same extent, which is fenced: the old owner can no longer append to it (I2). An
+//! extent of a cluster has one writer; there it is sealed, and the log continues in a new one.
 //!
 //! The hosts exchange nothing but the descriptor, the log and the runs, so hosts may be processes.
 //! After a crash before the change the old host is the owner; after it the new one is, and recovers
@@ -21,6 +22,7 @@ use crate::index::engine::core::Core;
 use crate::index::engine::extents::{ExtentRecord, Extents, Owner};
 use crate::index::engine::failed::Failed;
 use crate::index::engine::failure;
+use crate::index::engine::log::manifest::Manifest;
 use crate::index::engine::log::writer::{Log, LogState};
 use crate::index::engine::partition::Partition;
 use crate::index::engine::recover::{Claimed, Recovered};
@@ -183,14 +185,19 @@ impl<'a> Follower<'a> {
     /// Makes this host the owner; the descriptor names it already.
     async fn take_over(self, held: &Held, claimed: Claimed) -> Result<Recovered, Failed> {
         let Claimed { descriptor, revision } = claimed;
-        let mut is_open = held.is_open;
+        let (capacity, is_cluster) = (&self.context.deps.capacity, self.context.has_leases());
+        let mut is_open = held.is_open && !is_cluster;
         if let Some(newest) = descriptor.log.last() {
-            match self.context.deps.capacity.fence(*newest, descriptor.epoch).await {
+            match capacity.fence(*newest, descriptor.epoch).await {
                 Ok(()) => {}
                 // A poisoned disk takes no appends, which is as good as a fence (see
                 // `Capacity::fence`). The log continues in another extent.
                 Err(capacity::Error::Poisoned { .. }) => is_open = false,
                 Err(error) => return Err(error.into()),
+            }
+            if is_cluster && let Err(error) = capacity.seal(*newest, descriptor.epoch).await {
+                // The roll has it sealed later. Until then the partition cannot move again.
+                tracing::debug!(log = %newest, %error, "the log of a moved partition is not sealed");
             }
         }
         let answers = self.replay.answers().clone();
@@ -205,14 +212,29 @@ impl<'a> Follower<'a> {
         let keys = descriptor.keys.clone();
         let owner = Owner { extents: &extents, epoch: descriptor.epoch };
         let core = Core::new(Arc::clone(self.context), owner, keys, published);
+        let manifest = Manifest {
+            partition: descriptor.id,
+            epoch: descriptor.epoch,
+            previous: None,
+            flushed: held.flushed,
+            time: held.time,
+            runs: sources.entries(),
+            answers: answers.clone(),
+        };
         let log = LogState { descriptor, revision, ..held.log.clone() };
+        let log = if is_open {
+            Log::begun(Arc::clone(self.context), extents, log)
+        } else {
+            let mut log = Log::recovered(Arc::clone(self.context), extents, log);
+            if is_cluster {
+                // Nobody gives a read lease of a log that is sealed.
+                log.roll(manifest).await?;
+            }
+            log
+        };
         Ok(Recovered {
             core,
-            log: if is_open {
-                Log::begun(Arc::clone(self.context), extents, log)
-            } else {
-                Log::recovered(Arc::clone(self.context), extents, log)
-            },
+            log,
             sources,
             sequence: held.sequence,
             time: held.time,
