@@ -11,6 +11,8 @@ use crate::index::IndexHost;
 use crate::index::Read;
 use crate::index::ReadReply;
 use crate::index::Write;
+use crate::index::WriterSessions;
+use crate::index::remote::KnownWriters;
 use crate::types::AccountId;
 use crate::types::AccountName;
 
@@ -80,4 +82,25 @@ async fn process_whose_session_ends_during_a_write_counts_until_the_write_has_en
     assert_eq!(counted().await, [server.identity, third.identity]);
     third.requests.mark().await.unwrap();
     writing.abort();
+}
+
+/// Nothing is kept for its writes then.
+#[tokio::test(start_paused = true)]
+async fn process_has_ended_when_its_session_and_its_writes_have() {
+    let Both { world, server, front, partition } = both();
+    let next = Process::start(&world, 3, 3);
+    let writers =
+        |process: &Process| KnownWriters::new(Arc::clone(&process.served), Arc::new(world.clone()));
+    let has_ended = |at: &Process| writers(at).has_ended(front.identity);
+    assert!(!has_ended(&server));
+    partition.answers.send_replace(false);
+    let (of_front, tasks) = (Arc::clone(&front.index), Tasks::new());
+    let writing = tasks.spawn("a write", async move { of_front.write(TARGET, write()).await });
+    world.sleep(500).await;
+    world.end_session(front.identity);
+    assert!(!has_ended(&server), "a write is under way");
+    partition.answers.send_replace(true);
+    writing.await.unwrap().unwrap();
+    assert!(has_ended(&server));
+    assert!(!has_ended(&next), "its table of nodes may be old");
 }
