@@ -23,6 +23,7 @@ After each of these every blob is read once more. A key that is rotated at one f
 end `cluster status` is compared with what is true.
 """
 
+import collections
 import queue
 import shutil
 import signal
@@ -54,9 +55,12 @@ class Cycles(load.Cycles):
     def __init__(self, harm, store, subjects_of_workers, options):
         super().__init__(harm.cluster, store, subjects_of_workers, options.seed, options.load_seconds)
         self.harm, self.noticed = harm, []
+        self.refused = collections.defaultdict(collections.Counter)
 
     def _ended(self, workers, changing):
         found = super()._ended(workers, changing)
+        codes = collections.Counter(worker.refused for worker in workers if worker.refused)
+        self.refused[self.harm.last.__name__] += codes
         if self.harm.last in (self.harm.copies, self.harm.etcd):
             self.noticed += [subject.name for mine in self.subjects for subject in mine if subject.doubt]
         return found
@@ -249,6 +253,11 @@ def main(options, scratch):
         rotated_key(cluster, verdicts)
         replace_nodes(cluster, cycles, verdicts)
         verdicts.none("blobs in doubt after something that no client may notice", cycles.noticed)
+        refused = {harm: dict(codes) for harm, codes in cycles.refused.items() if codes}
+        verdicts.figure("operations that a node could not finish, by harm", refused or "none")
+        # A node that goes on after a pause may refuse what its clients sent meanwhile.
+        others = {harm: codes for harm, codes in refused.items() if harm not in ("pause", "everything")}
+        verdicts.equal("of these, not after a pause or the end of all nodes", others, {})
         nodes = {node["name"]: (node["state"], node["serving"]) for node in cluster.status()["nodes"] if node["state"] != "removed"}
         serving = cluster.serving().name
         verdicts.equal("cluster status", nodes, {node.name: ("active", node.name == serving) for node in cluster.nodes})

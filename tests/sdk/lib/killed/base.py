@@ -12,7 +12,13 @@ PENDING_SECONDS = 60
 
 
 class InDoubt(Exception):
-    """The connection broke or the server said it could not finish: the operation may or may not have happened."""
+    """The connection broke or the server said it could not finish: the operation may or may not have happened.
+
+    `code` is the error code that the server gave; None if it gave no answer, or something in between did."""
+
+    def __init__(self, code=None):
+        super().__init__(code)
+        self.code = code
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,7 +99,7 @@ def answered(call):
         return call()
     except HttpResponseError as error:
         if error.status_code == 503:
-            raise InDoubt from error
+            raise InDoubt(error.error_code) from error
         raise
     except AzureError as error:
         raise InDoubt from error

@@ -81,6 +81,7 @@ class Worker(threading.Thread):
         self.number, self.mine, self.clients, self.stopping = number, mine, clients, stopping
         self.source = Source(random.Random(f"{seed}/{number}"), seed, number)
         self.done, self.surprise = collections.Counter(), None
+        self.refused = None  # The code with which the server could not finish an operation.
 
     def run(self):
         while not self.stopping.is_set():
@@ -88,7 +89,8 @@ class Worker(threading.Thread):
             try:
                 subject.step(self.clients, self.source)
                 self.done[subject.kind] += 1
-            except InDoubt:
+            except InDoubt as doubt:
+                self.refused = doubt.code
                 return  # The server is gone. What is in doubt stays written down in the subject.
             except Exception as error:  # pylint: disable=broad-except
                 told_by = f"worker {self.number}: {subject.name}"
