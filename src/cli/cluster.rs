@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Subcommand;
 use serde_json::Value;
@@ -20,6 +21,7 @@ use crate::node::cluster::Role;
 use crate::node::cluster::Wanted;
 use crate::node::cluster::change;
 use crate::node::cluster::init;
+use crate::node::cluster::new_token;
 use crate::node::cluster::status;
 use crate::node::config::Size;
 use crate::types::ClusterNumber;
@@ -33,9 +35,10 @@ use super::table::table;
 /// The subcommands of `cluster`.
 #[derive(Debug, Subcommand)]
 pub enum ClusterCommand {
-    /// Make a cluster in an etcd, and its master key file, of which every node that answers clients
-    /// needs a copy
+    /// Make a cluster in an etcd, and its master key file, which every node needs
     Init(InitArgs),
+    /// Make a token with which one new node gets the master key file
+    Token(TokenArgs),
     /// Show the nodes of a cluster, and which one serves the index
     Status(ClusterStatusArgs),
     /// Move all copies of a node to other nodes; it gets no new ones
@@ -92,6 +95,23 @@ pub struct InitArgs {
     pub json: bool,
 }
 
+/// Arguments of `cluster token`.
+#[derive(clap::Args, Debug)]
+pub struct TokenArgs {
+    /// Where the cluster is.
+    #[command(flatten)]
+    pub coordinator: CoordinatorSettings,
+    /// The file of the master keys
+    #[arg(long, value_name = "FILE", default_value = "blockyard-cluster.key")]
+    pub master_key_file: PathBuf,
+    /// Hours for which the token is good, if it is not used
+    #[arg(long, value_name = "HOURS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=8760))]
+    pub hours: u64,
+    /// Print the token as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Arguments of `cluster status`.
 #[derive(clap::Args, Debug)]
 pub struct ClusterStatusArgs {
@@ -122,9 +142,18 @@ pub(super) async fn cluster(command: &ClusterCommand) -> Result<(), CliError> {
             }
             print(&format!(
                 "cluster {number} is made, with {copies} copies of each byte\n\
-                 Keep a copy of {file}, and copy it to every machine whose node answers clients\n\
+                 Keep a copy of {file}: every node needs it, and gets it with a token of \
+                 `blockyard cluster token` or as a copy\n\
                  Then start the nodes: `blockyard node --help`, and the guide docs/cluster.md\n"
             ))
+        }
+        ClusterCommand::Token(args) => {
+            let valid = Duration::from_secs(args.hours * 3600);
+            let token = new_token(&args.coordinator, &args.master_key_file, valid, &env).await?;
+            if args.json {
+                return print(&json_line(&json!({ "token": *token, "hours": args.hours })));
+            }
+            print(&format!("{}\n", *token))
         }
         ClusterCommand::Status(args) => {
             let status = status(&args.coordinator, &env).await?;

@@ -33,6 +33,7 @@ pub mod embedded;
 pub mod etcd;
 pub mod nodes;
 pub mod simulated;
+pub mod trust;
 
 mod follow;
 mod guarded;

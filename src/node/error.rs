@@ -16,8 +16,10 @@ use crate::env::DiskError;
 use crate::frontend::spans::ExportError;
 use crate::index;
 
+use super::cluster::AuthorityError;
 use super::cluster::CoordinatorFault;
 use super::cluster::SettingsError;
+use super::cluster::TokenError;
 use super::config::AccountError;
 use super::config::ConfigError;
 use super::config::OidcError;
@@ -211,6 +213,12 @@ pub enum NodeError {
     /// There is no cluster to join, or none can be made.
     #[error("{0}")]
     Cluster(#[from] ClusterError),
+    /// The node gets no certificate.
+    #[error("{0}")]
+    Authority(#[from] AuthorityError),
+    /// The node gets no master key with its token.
+    #[error("{0}")]
+    Token(#[from] TokenError),
     /// The node cannot join its cluster.
     #[error("cannot join the cluster: {0}")]
     Join(#[from] JoinError),

@@ -27,6 +27,9 @@ import collections
 import queue
 import shutil
 import signal
+import socket
+import ssl
+import subprocess
 import threading
 import time
 
@@ -37,6 +40,7 @@ from lib.account import Account
 from lib.cluster import Cluster, paused
 from lib.killed import load
 from lib.measure import wait_until
+from lib.ports import free_port
 from lib.report import Verdicts
 from lib.server import Server
 
@@ -217,6 +221,42 @@ def rotated_key(cluster, verdicts):
     verdicts.check("and is gone at the others", is_gone, 403, answer(second, after))
 
 
+def certificates(cluster, verdicts):
+    """Who has no certificate of the cluster is not answered, and a token is good once."""
+    host, _, port = cluster.serving().node_address.partition(":")
+
+    def answer(context, sent):
+        """What a node answers; empty if it ends the connection."""
+        try:
+            with socket.create_connection((host, int(port)), timeout=10) as plain:
+                with context.wrap_socket(plain) if context else plain as connection:
+                    connection.sendall(sent)
+                    return connection.recv(1000)
+        except (ssl.SSLError, ConnectionError):
+            return b""
+
+    nobody = ssl.create_default_context()
+    nobody.check_hostname, nobody.verify_mode = False, ssl.CERT_NONE
+    # An answer in plain text would not be a TLS alert (21).
+    verdicts.check("a node ends a connection in plain text", answer(None, b"GET / HTTP/1.0\r\n\r\n")[:1] in (b"", b"\x15"))
+    verdicts.equal("and one without a certificate", answer(nobody, b"hello"), b"")
+    binary, url = cluster.binary, cluster.etcd.url
+    unknown = "blockyard-" + 43 * "A"
+    with_token = run(binary, "node", "--coordinator", url, "--name", "x1", "--node-tls", "--token", unknown, "--roles", "capacity",
+                     "--data", cluster.scratch / "x1", "--master-key-file", cluster.scratch / "x1.key",
+                     "--node-listen", f"127.0.0.1:{free_port()}", "--admin-listen", f"127.0.0.1:{free_port()}")
+    verdicts.check("a token that nobody made is refused", "does not know this token" in with_token, found=with_token[-200:])
+    made = run(binary, "cluster", "token", "--coordinator", url, "--master-key-file", cluster.scratch / "x1.key")
+    verdicts.check("only who has the master key file makes tokens", "x1.key is missing" in made, found=made[-200:])
+
+
+def run(*command):
+    """What a command that fails says."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0, done
+    return done.stderr
+
+
 def groups_of(cluster, node):
     """In how many groups a node has copies."""
     return next(known["groups"] for known in cluster.status()["nodes"] if known["name"] == node.name)
@@ -251,6 +291,7 @@ def main(options, scratch):
                 middle = sorted(seconds)[len(seconds) // 2]
                 verdicts.figure(f"without a server after {after}, median and worst", f"{middle:.1f} s, {max(seconds):.1f} s")
         rotated_key(cluster, verdicts)
+        certificates(cluster, verdicts)
         replace_nodes(cluster, cycles, verdicts)
         verdicts.none("blobs in doubt after something that no client may notice", cycles.noticed)
         refused = {harm: dict(codes) for harm, codes in cycles.refused.items() if codes}

@@ -1,12 +1,16 @@
 //! The index of a simulated cluster in a process of its own, which front ends of another process
 //! call. The process is killed, stands still, and hands the index over, one life after the other.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use blockyard::capacity::cluster::ClusterCapacity;
+use blockyard::capacity::cluster::Present;
+use blockyard::capacity::groups::GroupFollower;
 use blockyard::coordinator::Coordinator;
 use blockyard::coordinator::Guarded;
 use blockyard::coordinator::Op;
@@ -49,12 +53,15 @@ use crate::nodes::CapacityNodes;
 use crate::nodes::FRONT;
 use crate::nodes::Process;
 use crate::nodes::SERVERS;
+use crate::nodes::until_stopped;
 use crate::rig::Machine;
 use crate::stack::HOSTS;
 use crate::stack::index_config;
 use crate::watch::Watch;
 use crate::watch::Watched;
 
+/// How often groups are repaired.
+const REPAIR_EVERY: Duration = Duration::from_secs(1);
 /// The key of the claim. Each life changes it, so that earlier ones change nothing any more.
 const CLAIM: &[u8] = b"claim/index";
 
@@ -175,6 +182,21 @@ impl IndexPlace for Place {
     }
 }
 
+/// Closes the groups of earlier processes, and marks what nobody has of them as gone, for ever.
+async fn repair(
+    clock: Arc<dyn Clock>,
+    (extents, groups): (Arc<ClusterCapacity>, Arc<GroupFollower>),
+    present: Present,
+) {
+    loop {
+        clock.sleep(REPAIR_EVERY).await;
+        for at in groups.all() {
+            // It is tried again.
+            drop(extents.repair(at.record.id(), &present).await);
+        }
+    }
+}
+
 impl IndexLives {
     /// Begins the first life.
     pub(crate) async fn start(plan: Plan) -> Result<Arc<Self>, String> {
@@ -212,7 +234,8 @@ impl IndexLives {
         let (tasks, control) = Tasks::controlled();
         let tasks = tasks.reporting_to(&machine.env.tasks);
         let env = Env { tasks: tasks.clone(), ..machine.env.clone() };
-        let Process { base, caller } = nodes.process(node, &env).await?;
+        let Process { base, caller, capacity: extents, groups, table } =
+            nodes.process(node, &env).await?;
         let identity = caller.node;
         let served = Arc::new(ServedIndex::new(identity));
         let sessions = Arc::new(Sessions { front: front.node, here: identity });
@@ -243,6 +266,11 @@ impl IndexLives {
         let parts = opening.await.map_err(|error| error.to_string())?;
         let parts = parts.map_err(|error| format!("the index does not open: {error}"))?;
         served.serve(Arc::clone(&parts.host) as Arc<dyn IndexHost>);
+        let writers = [front.node.incarnation, identity.incarnation].into();
+        let present = Present { table, leaving: BTreeSet::new(), writers };
+        let repair =
+            until_stopped(&env, repair(Arc::clone(&env.clock), (extents, groups), present));
+        drop(env.tasks.spawn("repair", repair));
         let known =
             Known { served: Arc::clone(&served), sessions, front: nodes.peer(&caller, FRONT) };
         let own = LocalRequests::new(InFlight::default(), Arc::clone(&env.clock));

@@ -292,8 +292,7 @@ const INDEX_EVENTS: &[&str] = &[
 ];
 
 /// As above, with the index in a process of its own, which is killed, stands still, is cut off and
-/// hands over, while a node is harmed too. No client gets an error for that, and no change is done
-/// twice.
+/// hands over, while a node is harmed too. No change is done twice, and none stays in doubt.
 #[test]
 fn front_end_keeps_its_promises_whoever_serves_the_index() {
     let counts = counts::Counts::default();

@@ -86,6 +86,11 @@ pub(crate) struct CapacityNodes {
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(crate) base: Base,
+    /// The extents, and the groups that they are in.
+    pub(crate) capacity: Arc<ClusterCapacity>,
+    pub(crate) groups: Arc<GroupFollower>,
+    /// The nodes, as the process knows them.
+    pub(crate) table: Vec<NodeRow>,
     /// How it calls others.
     pub(crate) caller: CallerConfig,
 }
@@ -158,6 +163,7 @@ impl CapacityNodes {
         };
         let member = |id: u64| Arc::new(RemoteMember::new(self.peer(&caller, id)));
         let nodes = Arc::new(Reached((1..=NODES as u64).map(member).collect()));
+        let (table, followed) = (nodes.table(), Arc::clone(&groups));
         let (follower, clock) = (Arc::clone(&groups), Arc::clone(&env.clock));
         drop(env.tasks.spawn(
             "groups",
@@ -187,9 +193,9 @@ impl CapacityNodes {
         ));
         let capacity = Arc::new(ClusterCapacity::new(parts, Arc::clone(&ids)));
         let leases = Some(Arc::clone(&capacity) as Arc<dyn ReadLeases>);
-        let (cluster, writers) = (NUMBER, None);
+        let (cluster, writers, of_cluster) = (NUMBER, None, Arc::clone(&capacity));
         let base = Base { env, capacity, coordinator, cluster, extent_ids: ids, leases, writers };
-        Ok(Process { base, caller })
+        Ok(Process { base, capacity: of_cluster, groups: followed, table, caller })
     }
 
     /// How a process calls another one.
@@ -306,7 +312,7 @@ impl CapacityNodes {
 }
 
 /// Ends work when the tasks of a process stop.
-fn until_stopped(
+pub(crate) fn until_stopped(
     env: &Env,
     work: impl Future<Output = ()> + Send + 'static,
 ) -> impl Future<Output = ()> + Send + 'static {

@@ -164,7 +164,7 @@ impl Stack {
         let env = machine.env.clone();
         let coordinator: Arc<dyn Coordinator> = Arc::new(store.open(&env));
         let nodes = Arc::new(CapacityNodes::start(machine, Arc::clone(&coordinator)).await?);
-        let Process { base, caller } = nodes.process(FRONT, &env).await?;
+        let Process { base, caller, .. } = nodes.process(FRONT, &env).await?;
         let (inflight, watch) = (InFlight::default(), Watch::default());
         let own = LocalRequests::new(inflight.clone(), Arc::clone(&env.clock));
         let incarnation = caller.node.incarnation;

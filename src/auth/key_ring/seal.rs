@@ -80,6 +80,18 @@ impl SecretContext {
         Self::of(5, RoutingKey::account(name).as_bytes(), &owner)
     }
 
+    /// The key of a cluster's authority.
+    #[must_use]
+    pub fn authority(cluster: u128) -> Self {
+        Self::of(6, &[], &cluster.to_be_bytes())
+    }
+
+    /// The master key file that a token of a cluster stands for.
+    #[must_use]
+    pub fn token(id: [u8; 16]) -> Self {
+        Self::of(7, &[], &id)
+    }
+
     fn of(kind: u8, row: &[u8], owner: &[u8]) -> Self {
         Self([&[kind], row, owner].concat())
     }

@@ -215,9 +215,15 @@ impl ClusterCapacity {
     pub(super) async fn remove_all(&self, extent: ExtentId) -> Result<(), Error> {
         let Found { copy, record } = match self.find(extent).await {
             Ok(found) => found,
-            Err(Error::NoSuchExtent { .. }) => return Ok(()),
+            Err(Error::NoSuchExtent { .. }) => {
+                self.ids.forget_unused(extent);
+                return Ok(());
+            }
             Err(error) => return Err(error),
         };
+        if self.ids.waits_for_closing(extent, &record) {
+            return Err(may_be_created(extent));
+        }
         drop(self.writers.take(extent));
         self.stretches.forget(extent);
         self.ids.created(extent);
@@ -231,8 +237,8 @@ impl ClusterCapacity {
             }
             // The first append of the process that made the group may still be on its way. It is
             // refused once the members know that the group is closed.
-            let reason = format!("{extent} may still be created: its group is closed first");
-            return Err(Error::NoAnswer { reason });
+            self.ids.wait_for_closing(extent);
+            return Err(may_be_created(extent));
         }
         if !is_settled(&record, &copies, extent) {
             // Nobody writes it any more, but only an end that is settled may be forgotten.
@@ -272,6 +278,11 @@ impl ClusterCapacity {
         });
         join_all(found).await.into_iter().flatten().collect()
     }
+}
+
+/// Why an extent of another process is not released yet.
+fn may_be_created(extent: ExtentId) -> Error {
+    Error::NoAnswer { reason: format!("{extent} may still be created: its group is closed first") }
 }
 
 /// The extent as its copies name it: the group of a run does not say that it is one.

@@ -83,6 +83,9 @@ pub struct GroupIds {
     suspects: Mutex<BTreeMap<NodeId, Suspect>>,
     /// Extents that were created since groups were looked after last.
     created: Mutex<Vec<ExtentId>>,
+    /// Extents of other processes that nobody had when they were released. They may be created
+    /// until their groups are closed.
+    unused: Mutex<BTreeSet<ExtentId>>,
     /// Groups that are to be closed.
     closing: Mutex<BTreeSet<GroupId>>,
     is_refilling: AtomicBool,
@@ -149,6 +152,7 @@ impl GroupIds {
             index: AsyncMutex::default(),
             suspects: Mutex::default(),
             created: Mutex::default(),
+            unused: Mutex::default(),
             closing: Mutex::default(),
             is_refilling: AtomicBool::new(false),
             serves_index: AtomicBool::new(false),
@@ -241,6 +245,23 @@ impl GroupIds {
     /// Whether the extents of a group are created by this process.
     pub(super) fn is_writer(&self, record: &GroupRecord) -> bool {
         record.writer() == self.parts.writer
+    }
+
+    /// Notes that nobody has an extent of another process, which is to be released.
+    pub(super) fn wait_for_closing(&self, extent: ExtentId) {
+        lock(&self.unused).insert(extent);
+    }
+
+    /// Notes that an extent is gone, so that nobody creates it any more.
+    pub(super) fn forget_unused(&self, extent: ExtentId) {
+        lock(&self.unused).remove(&extent);
+    }
+
+    /// Whether nobody had an extent of another process when it was to be released, and its group is
+    /// open still. Then its members need not be asked again.
+    pub(super) fn waits_for_closing(&self, extent: ExtentId, record: &GroupRecord) -> bool {
+        let mut unused = lock(&self.unused);
+        unused.contains(&extent) && (record.state() == GroupState::Open || !unused.remove(&extent))
     }
 
     /// Notes that all members have an extent, or that it is never created.

@@ -68,8 +68,8 @@ pub trait IndexHost: Send + Sync + Debug {
     /// other process takes over from need not know the number: nobody sends a change again there.
     ///
     /// # Errors
-    /// As [`Self::write_shared`]. [`Error::WrongPartition`] and [`Error::Overloaded`] say of this
-    /// attempt alone that it was not carried out.
+    /// As [`Self::write_shared`]. [`Error::WrongPartition`], [`Error::Overloaded`], [`Error::Full`]
+    /// and [`Error::Corrupt`] say of this attempt alone that it was not carried out.
     async fn write_once(
         &self,
         target: Target,

@@ -73,8 +73,8 @@ impl Numbered {
         WriteId { process: self.all.process, number, settled, is_repeated }
     }
 
-    /// Sends attempts, one after the other, until the outcome of the write is known, but not for
-    /// longer than [`DOUBT_MAX`].
+    /// Sends attempts, one after the other, until the outcome of the write is known. Once it is in
+    /// doubt, not for longer than [`DOUBT_MAX`].
     ///
     /// # Errors
     /// The last answer. [`Error::NoAnswer`] if the outcome is unknown.
@@ -88,7 +88,17 @@ impl Numbered {
     {
         let mut doubt: Option<Doubt> = None;
         loop {
-            match (attempt(self.id()).await, &doubt) {
+            let answer = match &doubt {
+                None => attempt(self.id()).await,
+                Some(doubt) => tokio::select! {
+                    biased;
+                    answer = attempt(self.id()) => answer,
+                    () = clock.sleep(doubt.until.saturating_sub(clock.monotonic())) => {
+                        return Err(doubt.error());
+                    }
+                },
+            };
+            match (answer, &doubt) {
                 (Err(Error::NoAnswer(why)), None) => {
                     self.is_repeated = true;
                     doubt = Some(Doubt { why, until: clock.monotonic() + DOUBT_MAX, pause: PAUSE });
@@ -110,7 +120,7 @@ impl Numbered {
             }
             if let Some(doubt) = &mut doubt {
                 if clock.monotonic() >= doubt.until {
-                    return Err(Error::NoAnswer(format!("it may have happened: {}", doubt.why)));
+                    return Err(doubt.error());
                 }
                 clock.sleep(doubt.pause).await;
                 doubt.pause = (doubt.pause * 2).min(PAUSE_MAX);
@@ -127,6 +137,13 @@ struct Doubt {
     until: Duration,
     /// The next pause.
     pause: Duration,
+}
+
+impl Doubt {
+    /// The error of a write whose outcome stays unknown.
+    fn error(&self) -> Error {
+        Error::NoAnswer(format!("it may have happened: {}", self.why))
+    }
 }
 
 impl Drop for Numbered {
@@ -183,6 +200,19 @@ mod tests {
             let answers = [silent(), Err(Error::Overloaded), full(), silent(), end.clone()];
             assert_eq!(outcome(&answers).await, (end, vec![false, true, true, true, true]));
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_attempt_that_gets_no_answer_does_not_prolong_the_doubt() {
+        let process = NodeIdentity { node: NodeId::new(3), incarnation: Incarnation::new(9) };
+        let (numbers, clock) = (Arc::new(WriteNumbers::new(process)), env().clock);
+        let began = clock.monotonic();
+        let attempt = |id: WriteId| async move {
+            if id.is_repeated { std::future::pending().await } else { silent() }
+        };
+        let outcome = numbers.begin().send(clock.as_ref(), attempt).await;
+        assert_eq!(outcome, Err(Error::NoAnswer("it may have happened: cut".to_owned())));
+        assert!(clock.monotonic() - began <= DOUBT_MAX + PAUSE);
     }
 
     /// Their bytes would be freed after another error.

@@ -17,9 +17,9 @@ use crate::index::api::WriteReply;
 use crate::index::api::WriterSessions;
 use crate::rpc::NodeIdentity;
 
-/// The most bytes of kept answers. With more, numbered writes are refused until senders have
-/// settled some. Answers have some 50 bytes, and a sender settles its writes within seconds.
-const BYTES_MAX: usize = 8 << 20;
+/// The most bytes of answers kept for one process. With more, its numbered writes are refused until
+/// it has settled some. Answers have some 20 bytes, and most writes are settled within a second.
+const BYTES_MAX: usize = 4 << 20;
 /// Bytes of memory that an answer takes beside its own.
 const OVERHEAD: usize = 64;
 
@@ -81,19 +81,32 @@ pub(crate) enum Known {
     TooMany,
 }
 
+/// The error of an attempt that was certainly not carried out. For a write without a number it is
+/// `error`. After [`Error::Unavailable`] a numbered one would be sent again, since that means an
+/// unknown outcome.
+pub(crate) fn not_carried_out(id: Option<WriteId>, error: Error) -> Error {
+    match (id, error) {
+        (Some(_), Error::Unavailable(why)) => {
+            tracing::debug!(why, "a numbered write is refused");
+            Error::Overloaded
+        }
+        (_, error) => error,
+    }
+}
+
 /// What is kept for one process.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct OfProcess {
     settled: u64,
     answers: BTreeMap<u64, Bytes>,
+    /// The memory of the answers.
+    bytes: usize,
 }
 
 /// The kept answers of a partition.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Answers {
     kept: BTreeMap<NodeIdentity, OfProcess>,
-    /// The memory of all answers.
-    bytes: usize,
 }
 
 impl Answers {
@@ -110,13 +123,13 @@ impl Answers {
     /// Looks a write up, and forgets what is settled.
     pub(crate) fn look_up(&mut self, id: &WriteId) -> Known {
         self.settle(id.process, id.settled);
-        let of = self.kept.get(&id.process);
-        if of.is_some_and(|of| id.number < of.settled) {
+        let Some(of) = self.kept.get(&id.process) else { return Known::Nothing };
+        if id.number < of.settled {
             return Known::Settled;
         }
-        match of.and_then(|of| of.answers.get(&id.number)) {
+        match of.answers.get(&id.number) {
             Some(answer) => Known::Answered(reply_of(answer)),
-            None if self.bytes >= BYTES_MAX => Known::TooMany,
+            None if of.bytes >= BYTES_MAX => Known::TooMany,
             None => Known::Nothing,
         }
     }
@@ -127,15 +140,15 @@ impl Answers {
         self.settle(process, settled);
         let of = self.kept.entry(process).or_default();
         if number >= of.settled {
-            self.bytes += weight(&answer);
+            of.bytes += weight(&answer);
             let before = of.answers.insert(number, answer);
-            self.bytes -= before.as_ref().map_or(0, weight);
+            of.bytes -= before.as_ref().map_or(0, weight);
         }
     }
 
     /// Keeps also what another partition has kept: the two become one.
     pub(crate) fn join(&mut self, other: &Self) {
-        for (process, OfProcess { settled, answers }) in &other.kept {
+        for (process, OfProcess { settled, answers, .. }) in &other.kept {
             self.settle(*process, *settled);
             for (number, answer) in answers {
                 let (process, settled) = (*process, *settled);
@@ -147,7 +160,6 @@ impl Answers {
     /// Forgets the processes that have ended.
     pub(crate) fn forget_ended(&mut self, sessions: &dyn WriterSessions) {
         self.kept.retain(|process, _| !sessions.has_ended(*process));
-        self.bytes = sum(&self.kept);
     }
 
     fn settle(&mut self, process: NodeIdentity, below: u64) {
@@ -159,7 +171,7 @@ impl Answers {
         if below > of.settled {
             of.settled = below;
             let open = of.answers.split_off(&below);
-            self.bytes -= of.answers.values().map(weight).sum::<usize>();
+            of.bytes -= of.answers.values().map(weight).sum::<usize>();
             of.answers = open;
         }
     }
@@ -169,20 +181,16 @@ fn weight(answer: &Bytes) -> usize {
     answer.len() + OVERHEAD
 }
 
-fn sum(kept: &BTreeMap<NodeIdentity, OfProcess>) -> usize {
-    kept.values().flat_map(|of| of.answers.values()).map(weight).sum()
-}
-
-impl Serialize for Answers {
+impl Serialize for OfProcess {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.kept.serialize(serializer)
+        (self.settled, &self.answers).serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Answers {
+impl<'de> Deserialize<'de> for OfProcess {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let kept = BTreeMap::deserialize(deserializer)?;
-        let bytes = sum(&kept);
-        Ok(Self { kept, bytes })
+        let (settled, answers) = <(u64, BTreeMap<u64, Bytes>)>::deserialize(deserializer)?;
+        let bytes = answers.values().map(weight).sum();
+        Ok(Self { settled, answers, bytes })
     }
 }

@@ -18,7 +18,7 @@ use crate::index::api::Error;
 use crate::index::api::Full;
 use crate::index::api::Write;
 use crate::index::api::WriteReply;
-use crate::index::engine::answers::{Answers, KeptAnswer, Known};
+use crate::index::engine::answers::{Answers, KeptAnswer, Known, not_carried_out};
 use crate::index::engine::commands::{Answer, Command, Waiting};
 use crate::index::engine::core::{Core, Status};
 use crate::index::engine::failed::Failed;
@@ -41,6 +41,7 @@ pub(crate) const ROWS_IN_TURN: usize = 2_048;
 /// Rows added before the committer yields to other tasks of the thread. Long values count as
 /// several rows.
 const TURN_ROWS: usize = 1_024;
+
 /// The state of the committer. Only its task has access.
 #[derive(Debug)]
 pub(crate) struct Committer {
@@ -113,7 +114,7 @@ impl Committer {
                 self.before = clock.monotonic().saturating_sub(began);
             }
         }
-        self.core.stop(Status::ReadOnly(Error::Unavailable("the partition is closed".into())));
+        self.core.stop(Status::ReadOnly(self.core.error_of_closing("the partition is closed")));
     }
 
     /// Carries out one batch from the front of `taken`.
@@ -190,10 +191,11 @@ impl Committer {
         // None of these writes was begun, so they may be sent to the next owner.
         let refused = self.core.may_write().err().unwrap_or_else(|| failed.clone().into());
         for waiting in taken.drain(..) {
+            let refused = not_carried_out(waiting.id, refused.clone());
             // A violation changes nothing: the partition has stopped already.
             drop(self.uncount(waiting.weight));
             if waiting.turn.take() {
-                drop(waiting.answer.send(Err(refused.clone())));
+                drop(waiting.answer.send(Err(refused)));
             }
         }
     }
@@ -232,9 +234,11 @@ impl Committer {
             batch.last = batch.last.plus(1);
             batch.rows.begin(changes.len());
             batch.keep(kept);
-            // Counted before the commit is durable. If the write is repeated it counts twice, which
-            // only makes an audit run early.
-            self.core.context.deps.metrics.shared_dropped(rows.shared_dropped);
+            if is_change {
+                // Counted before the commit is durable. If the write is repeated it counts twice,
+                // which only makes an audit run early.
+                self.core.context.deps.metrics.shared_dropped(rows.shared_dropped);
+            }
             let mut turn = 0;
             for RowChange { family, key, value } in changes {
                 batch.rows.add(family, &key, value.as_ref());
@@ -320,6 +324,13 @@ impl Committer {
         }
     }
 
+    /// Keeps nothing any more for processes that have ended.
+    pub(crate) fn forget_ended_writers(&mut self) {
+        if let Some(writers) = &self.core.context.deps.writers {
+            self.answers.forget_ended(writers.as_ref());
+        }
+    }
+
     /// The manifest of the partition's present state.
     pub(crate) fn manifest_now(&mut self) -> Manifest {
         let sources = Arc::clone(&self.sources);
@@ -328,9 +339,7 @@ impl Committer {
 
     /// The manifest of the partition's state with these sources.
     pub(crate) fn manifest(&mut self, sources: &Sources, flushed: Sequence) -> Manifest {
-        if let Some(writers) = &self.core.context.deps.writers {
-            self.answers.forget_ended(writers.as_ref());
-        }
+        self.forget_ended_writers();
         Manifest {
             partition: self.core.id,
             epoch: self.core.epoch,

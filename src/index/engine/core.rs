@@ -202,6 +202,16 @@ impl Core {
         sources.tables().for_each(|tables| tables.uncount());
     }
 
+    /// The error of writes to a partition that is closed in order. In a cluster another process
+    /// serves it soon.
+    pub(crate) fn error_of_closing(&self, why: &str) -> Error {
+        if self.context.has_leases() {
+            Error::WrongPartition
+        } else {
+            Error::Unavailable(why.to_owned())
+        }
+    }
+
     /// Stops all service: the range has other owners now.
     pub(crate) fn lose(&self) {
         self.stop(Status::Lost);

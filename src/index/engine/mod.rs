@@ -10,12 +10,11 @@
 //!    `merge_rows.rs`), queues writes, and sends commands to the committer (`commands.rs`).
 //!    `write.rs`: the path of a write up to the queue.
 //! 3. `commit.rs`: the committer. It evaluates a batch of writes (`group_commit.rs`), appends it
-//!    durably to the log (`persist.rs`, `log/`), publishes it and answers. `leases.rs`,
-//!    `question.rs`: in a cluster, an answer counts only if no other process has taken the partition
-//!    over. `ahead.rs`:
-//!    long writes are evaluated on a snapshot before their turn; `watches.rs` detects commits that
-//!    change the rows they read. `pace.rs`: how many rows one answer may read. `answers.rs`: in a
-//!    cluster, the answers to writes that may be sent again.
+//!    durably to the log (`persist.rs`, `log/`), publishes it and answers. `leases.rs` and
+//!    `question.rs`: in a cluster, an answer counts only if no other process has the partition.
+//!    `ahead.rs`: long writes are evaluated on a snapshot before their turn; `watches.rs` detects
+//!    commits that change the rows they read. `pace.rs`: how many rows one answer may read.
+//!    `answers.rs`: in a cluster, the answers to writes that may be sent again.
 //! 4. `flush.rs` writes memtables (`table.rs`) to runs (`run/`, `write_run.rs`); `compact.rs`
 //!    merges runs. Both result in an edit (`edit.rs`), which `install.rs` makes durable with a
 //!    manifest record.

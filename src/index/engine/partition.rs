@@ -172,7 +172,7 @@ impl Partition {
     fn is_closed(&self) -> Error {
         match self.core.may_write() {
             Err(Error::WrongPartition) => Error::WrongPartition,
-            Ok(()) | Err(_) => Error::Unavailable("the partition is closed".into()),
+            Ok(()) | Err(_) => self.core.error_of_closing("the partition is closed"),
         }
     }
 
@@ -231,7 +231,7 @@ impl Partition {
     /// ends the committer. Rows that cannot be flushed stay in the log.
     pub(crate) async fn close(&self) {
         if self.core.status() == Status::Serving {
-            let closing = Error::Unavailable("the partition is closing".into());
+            let closing = self.core.error_of_closing("the partition is closing");
             self.core.stop(Status::ReadOnly(closing));
             if let Err(failed) = self.flush().await {
                 tracing::warn!(

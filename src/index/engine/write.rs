@@ -8,6 +8,7 @@ use crate::index::api::Write;
 use crate::index::api::WriteId;
 use crate::index::api::WriteReply;
 use crate::index::engine::ahead;
+use crate::index::engine::answers::not_carried_out;
 use crate::index::engine::partition::{Entry, Partition};
 use crate::index::engine::watches::Outcome;
 use crate::index::load::Class;
@@ -42,7 +43,7 @@ impl Partition {
         if epoch != self.core.epoch || !write.place().is_in(&self.core.keys) {
             return Err(Error::WrongPartition);
         }
-        self.core.room().await?;
+        self.core.room().await.map_err(|error| not_carried_out(id, error))?;
         let clock = &self.core.context.deps.env.clock;
         let meter = &self.core.meter;
         meter.note(Class::Write, || clock.monotonic(), || write.place().sample());

@@ -344,8 +344,9 @@ impl ClusterIndex {
         id: Option<WriteId>,
         write: Arc<Write>,
     ) -> Result<WriteReply, Error> {
-        let is_repeated = id.is_some_and(|id| id.is_repeated);
-        let mut bytes = if is_repeated { ANSWER_MAX } else { answer_bytes(&write) };
+        let mut bytes = answer_bytes(&write);
+        // A repetition gets the same answer again.
+        let is_repeatable = id.map_or(write.is_repeatable(), |id| id.is_repeated);
         let call = WriteCall { target, id, write: Shared(write) };
         let mut attempts = Attempts::new(&*self.clock);
         loop {
@@ -356,10 +357,10 @@ impl ClusterIndex {
                 Ok(Answer::Done(reply)) => return Ok(reply),
                 Ok(Answer::Failed(error)) => return Err(error),
                 Ok(Answer::NotHere) => attempts.again(NOBODY).await?,
-                Ok(Answer::TooLarge(needed)) if call.write.0.is_repeatable() => {
+                Ok(Answer::TooLarge(needed)) if is_repeatable => {
                     bytes = larger(bytes, needed)?;
                 }
-                // It was done. A repetition takes the answer, whatever its size.
+                // It was done. A repetition takes the answer.
                 Ok(Answer::TooLarge(_)) => return Err(too_large()),
                 Err(unanswered @ Unanswered::Unknown(_)) if call.write.0.is_repeatable() => {
                     attempts.after(unanswered).await?;

@@ -10,6 +10,7 @@ use crate::node::keys::master_key;
 use crate::node::paths::absolute;
 use crate::types::ClusterNumber;
 
+use super::authority::Authority;
 use super::coordinator::connect;
 use super::settings::CoordinatorSettings;
 
@@ -24,7 +25,7 @@ pub struct Init {
     pub master_key_file: PathBuf,
 }
 
-/// Makes a cluster and its key ring.
+/// Makes a cluster, its key ring and its authority.
 ///
 /// # Errors
 /// [`NodeError`]: no cluster was made, and the same call may be made again.
@@ -44,8 +45,9 @@ pub async fn init(
     }
     // The cluster is made last: without a key ring no node can serve it.
     let (file, now) = (absolute(&init.master_key_file), env.clock.now());
-    let _ring = master_key::open(&file, &*coordinator, true, now).await?;
+    let ring = master_key::open(&file, &*coordinator, true, now).await?.ring;
     record.make(&*coordinator).await?;
+    Authority::open(&*coordinator, &ring, &record, now).await?;
     Ok(record)
 }
 

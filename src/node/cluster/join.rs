@@ -44,6 +44,7 @@ use crate::node::storage::set_node;
 use crate::rpc::CallerConfig;
 use crate::rpc::ClusterIdentity;
 use crate::rpc::NodeIdentity;
+use crate::rpc::Security;
 use crate::rpc::Server;
 use crate::rpc::ServerConfig;
 use crate::rpc::Service;
@@ -54,6 +55,8 @@ use crate::types::NodeRoles;
 
 use super::absent::Absent;
 use super::absent::DEAD_AFTER;
+use super::authority::Authority;
+use super::authority::AuthorityError;
 use super::index_links::IndexLinks;
 use super::index_links::IndexServices;
 use super::life::Over;
@@ -63,6 +66,7 @@ use super::life::live;
 use super::reached::ReachedNodes;
 use super::repair::Repair;
 use super::settings::Place;
+use super::settings::Proof;
 use super::watch_holder::WatchByAddress;
 
 /// How often it is seen to that there are open groups.
@@ -78,6 +82,8 @@ pub(super) struct Joining<'a> {
     pub(super) coordinator: Arc<dyn Coordinator>,
     pub(super) cluster: ClusterRecord,
     pub(super) place: &'a Place,
+    /// Issues the certificate of the node, if nodes have some.
+    pub(super) authority: Option<Arc<Authority>>,
     /// For the calls of other nodes.
     pub(super) listener: Bound,
 }
@@ -109,7 +115,7 @@ impl Joined {
     /// # Errors
     /// [`NodeError`].
     pub(super) async fn join(joining: Joining<'_>) -> Result<Self, NodeError> {
-        let Joining { env, storage, coordinator, cluster, place, listener } = joining;
+        let Joining { env, storage, coordinator, cluster, place, authority, listener } = joining;
         let tasks = Tasks::new().reporting_to(&env.tasks);
         let env = Env { tasks: tasks.clone(), ..env.clone() };
         let own = &storage.coordinator;
@@ -132,7 +138,8 @@ impl Joined {
             }
         };
         let over = Arc::new(Over::default());
-        let us = caller(&env, place, &cluster, identity);
+        let security = security(&tasks, &env, node, (place.proof, authority))?;
+        let us = caller(&env, (place, security), &cluster, identity);
         let asked = IndexServices::new(&env, identity, &table);
         let server = answer_calls(&us, (own.clone(), &asked), listener);
         let removing = heed_removals(node, Arc::clone(&table), server, Arc::clone(&over));
@@ -267,13 +274,38 @@ fn run(tasks: &Tasks, name: &'static str, work: impl Future<Output = ()> + Send 
     }));
 }
 
+/// How this node and others prove who they are. Its certificate is renewed from now on.
+fn security(
+    tasks: &Tasks,
+    env: &Env,
+    node: NodeId,
+    (proof, authority): (Proof, Option<Arc<Authority>>),
+) -> Result<Security, AuthorityError> {
+    Ok(match (proof, authority) {
+        (_, Some(authority)) => {
+            let tls = authority.tls_of(node, env.clock.now())?;
+            let (renewed, clock) = (tls.clone(), Arc::clone(&env.clock));
+            run(tasks, "certificate", async move { authority.renew(node, renewed, clock).await });
+            Security::Tls(tls)
+        }
+        (Proof::TrustedNetwork, None) => Security::TrustedNetwork,
+        // Without an authority nothing but this machine is reached.
+        (Proof::Loopback | Proof::Certificates, None) => Security::Loopback,
+    })
+}
+
 /// How this node calls others.
-fn caller(env: &Env, place: &Place, cluster: &ClusterRecord, node: NodeIdentity) -> CallerConfig {
+fn caller(
+    env: &Env,
+    (place, security): (&Place, Security),
+    cluster: &ClusterRecord,
+    node: NodeIdentity,
+) -> CallerConfig {
     let ClusterRecord { number, id, generation, .. } = *cluster;
     CallerConfig {
         env: env.clone(),
         dial: Arc::new(TcpDial),
-        security: place.security.clone(),
+        security,
         cluster: ClusterIdentity { number, id, generation },
         node,
         roles: place.roles,

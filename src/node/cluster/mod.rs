@@ -1,10 +1,10 @@
 //! A node of a cluster, as `blockyard node` runs it.
 //!
 //! 1. `settings.rs`: what is set for it, beside the settings of a node alone; `coordinator.rs`
-//!    connects to etcd.
+//!    connects to etcd. `token.rs`: a token gets a new node the master key.
 //! 2. `running.rs`: the node. It starts like a node alone, up to its disks.
 //! 3. `join.rs`: it gets an id, begins a life (`life.rs`), follows nodes and groups, and answers
-//!    the calls of other nodes.
+//!    the calls of other nodes. `authority.rs`: the certificate with which it proves who it is.
 //! 4. `reached.rs`: how it reaches other nodes. `index_at.rs`: which of them serves the index;
 //!    `index_links.rs`: how this one asks it, and how others ask this one about its requests.
 //! 5. `front.rs`: it answers clients as soon as some node serves the index.
@@ -21,9 +21,10 @@
 //! directory belongs to one node of one cluster, for ever · a process with a front end whose
 //! session has ended ends: its requests do not go on under another session (ADR 0057).
 //!
-//! Not here yet: several processes that serve parts of the index, certificates of nodes.
+//! Not here yet: several processes that serve parts of the index.
 
 mod absent;
+mod authority;
 mod change;
 mod coordinator;
 mod front;
@@ -38,12 +39,15 @@ mod running;
 mod serve;
 mod settings;
 mod status;
+mod token;
 mod unfinished;
 mod watch_holder;
 
+pub use authority::AuthorityError;
 pub use change::{Wanted, change};
 pub use coordinator::CoordinatorFault;
 pub use init::{Init, init};
 pub use running::ClusterNode;
 pub use settings::{CoordinatorSettings, NodeSettings, Role, SettingsError};
 pub use status::{ClusterStatus, NodeStatus, status};
+pub use token::{TokenError, new_token};

@@ -22,6 +22,7 @@ use crate::node::storage::Owner;
 use crate::node::storage::Storage;
 use crate::telemetry::Registry;
 
+use super::authority::Authority;
 use super::coordinator::connect;
 use super::front;
 use super::join::Joined;
@@ -29,7 +30,9 @@ use super::join::Joining;
 use super::serve::IndexSetup;
 use super::serve::IndexTask;
 use super::settings::NodeSettings;
+use super::settings::Proof;
 use super::settings::SERVING;
+use super::token::redeem;
 
 /// How often it is looked at whether this node can answer.
 const READINESS_EVERY: Duration = Duration::from_millis(100);
@@ -73,19 +76,38 @@ impl ClusterNode {
         let cluster = ClusterRecord::read(&*coordinator).await?;
         let owner = Owner::Cluster(cluster);
         let storage = foundation.open_storage(&config, owner, &mut registry).await?;
-        let secrets = if may_serve {
+        let has_certificate = place.proof == Proof::Certificates;
+        let (mut secrets, mut authority) = (None, None);
+        if may_serve || has_certificate {
+            let file = &config.master_key_file;
+            let now = env.clock.now();
+            if let Some(token) = &settings.token
+                && master_key::read(file)?.is_none()
+            {
+                master_key::write(file, &redeem(&*coordinator, token, now).await?)?;
+                tracing::info!(path = %file.display(), "the token gave the master key file");
+            }
             // `cluster init` has made it. A node that made one would have another ring than others.
-            let ring = master_key::open_for_check(&config.master_key_file, &*coordinator).await?;
+            let ring = master_key::open_for_check(file, &*coordinator).await?;
             let ring = ring.ok_or(ClusterError::NotMade)?;
-            Some(Secrets::new(ring, Arc::clone(&env.rand)))
-        } else {
-            None
-        };
+            if has_certificate {
+                let opened = Authority::open(&*coordinator, &ring, &cluster, now).await?;
+                authority = Some(Arc::new(opened));
+            }
+            secrets = may_serve.then(|| Secrets::new(ring, Arc::clone(&env.rand)));
+        }
         // Until it is bound, calls of other nodes are refused rather than kept waiting.
         let listener = bind(place.listen, "--node-listen").await?;
         let (storage_of, place) = (&storage, &place);
-        let joining =
-            Joining { env: &env, storage: storage_of, coordinator, cluster, place, listener };
+        let joining = Joining {
+            env: &env,
+            storage: storage_of,
+            coordinator,
+            cluster,
+            place,
+            authority,
+            listener,
+        };
         let joined = Arc::new(Joined::join(joining).await?);
         foundation.admin.registry.set(registry).expect("set once");
         foundation.admin.readiness.set(if may_serve { Phase::Standby } else { Phase::Ready });

@@ -8,7 +8,6 @@ use thiserror::Error;
 use crate::coordinator::etcd::PREFIX;
 use crate::env::host_name;
 use crate::node::config::ListenAddress;
-use crate::rpc::Security;
 use crate::types::NodeRoles;
 
 /// How to reach the coordinator.
@@ -127,10 +126,18 @@ pub struct NodeSettings {
     /// Host name or IP address under which other nodes reach --node-listen [default: its address]
     #[arg(long, value_name = "HOST", env = "BLOCKYARD_NODE_ADDRESS")]
     pub node_address: Option<String>,
-    /// Lets nodes talk without certificates over a network that nobody else reaches: whoever
-    /// reaches --node-listen can read and change everything
+    /// Nodes prove who they are by certificates over loopback addresses too, as they do over all
+    /// others
+    #[arg(long, env = "BLOCKYARD_NODE_TLS", conflicts_with = "trusted_network")]
+    pub node_tls: bool,
+    /// Lets nodes talk without certificates and in plain text over a network that nobody else
+    /// reaches: whoever reaches --node-listen can read and change everything
     #[arg(long, env = "BLOCKYARD_TRUSTED_NETWORK")]
     pub trusted_network: bool,
+    /// A token of `blockyard cluster token`: the node gets the master key file with it, if it has
+    /// none
+    #[arg(long, value_name = "TOKEN", env = "BLOCKYARD_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
 }
 
 /// Settings that cannot be followed.
@@ -142,12 +149,6 @@ pub enum SettingsError {
          without capacity"
     )]
     Roles,
-    /// Other machines reach the address.
-    #[error(
-        "--node-listen {0}: nodes cannot prove who they are over a network yet: listen on a loopback \
-         address, or give --trusted-network if nobody else reaches this network"
-    )]
-    Reachable(SocketAddr),
     /// Nobody can call this address.
     #[error("--node-listen {0}: give --node-address, the name under which other nodes reach it")]
     Unspecified(SocketAddr),
@@ -172,7 +173,18 @@ pub(super) struct Place {
     pub(super) listen: SocketAddr,
     /// Under which other nodes reach it.
     pub(super) host: String,
-    pub(super) security: Security,
+    pub(super) proof: Proof,
+}
+
+/// How the node and others prove who they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Proof {
+    /// By certificates of the cluster's authority.
+    Certificates,
+    /// Not at all: only users of this machine reach the node.
+    Loopback,
+    /// Not at all: only nodes reach the network.
+    TrustedNetwork,
 }
 
 /// The roles that serve clients. They run in one process.
@@ -196,18 +208,20 @@ impl NodeSettings {
             return Err(SettingsError::Roles);
         }
         let ListenAddress(listen) = self.node_listen;
-        if !listen.ip().is_loopback() && !self.trusted_network {
-            return Err(SettingsError::Reachable(listen));
-        }
         let host = match &self.node_address {
             Some(host) => host.clone(),
             None if listen.ip().is_unspecified() => return Err(SettingsError::Unspecified(listen)),
             None => listen.ip().to_string(),
         };
-        let security =
-            if self.trusted_network { Security::TrustedNetwork } else { Security::Loopback };
+        let proof = if self.trusted_network {
+            Proof::TrustedNetwork
+        } else if self.node_tls || !listen.ip().is_loopback() {
+            Proof::Certificates
+        } else {
+            Proof::Loopback
+        };
         let zone = self.zone.clone();
-        Ok(Place { name, machine, zone, roles, listen, host, security })
+        Ok(Place { name, machine, zone, roles, listen, host, proof })
     }
 }
 
@@ -234,7 +248,16 @@ mod tests {
         let place = checked("--name n --machine m").unwrap();
         assert_eq!(place.roles, NodeRoles::ALL);
         assert_eq!((&*place.host, place.listen.port()), ("127.0.0.1", 10_070));
-        assert!(matches!(place.security, Security::Loopback));
+        assert_eq!(place.proof, Proof::Loopback);
+    }
+
+    #[test]
+    fn nodes_have_certificates_unless_only_nodes_or_users_of_the_machine_reach_them() {
+        let proof = |line: &str| checked(&format!("--name n --machine m {line}")).unwrap().proof;
+        assert_eq!(proof("--node-tls"), Proof::Certificates);
+        assert_eq!(proof("--node-listen 10.0.0.1:7"), Proof::Certificates);
+        assert_eq!(proof("--node-listen 10.0.0.1:7 --trusted-network"), Proof::TrustedNetwork);
+        assert_eq!(proof("--trusted-network"), Proof::TrustedNetwork);
     }
 
     #[test]
@@ -243,15 +266,11 @@ mod tests {
         for roles in ["front", "index,capacity", "front,index", "manager"] {
             assert_eq!(refused(&format!("--roles {roles}")), SettingsError::Roles, "{roles}");
         }
-        let reachable = refused("--node-listen 10.0.0.1:7");
-        assert!(matches!(reachable, SettingsError::Reachable(_)), "{reachable}");
-        let unspecified = refused("--node-listen :7 --trusted-network");
+        let unspecified = refused("--node-listen :7");
         assert!(matches!(unspecified, SettingsError::Unspecified(_)), "{unspecified}");
         let empty = checked("--machine m --name=").unwrap_err();
         assert_eq!(empty, SettingsError::Text { flag: "name" });
-        let place =
-            checked("--name n --machine m --node-listen :7 --trusted-network --node-address n-1")
-                .unwrap();
+        let place = checked("--name n --machine m --node-listen :7 --node-address n-1").unwrap();
         assert_eq!((&*place.host, place.listen.port()), ("n-1", 7));
     }
 }

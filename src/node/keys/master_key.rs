@@ -206,7 +206,11 @@ pub fn read(path: &Path) -> Result<Option<KeyRing>, MasterKeyError> {
     text.map(|text| KeyRing::from_text(&text).map_err(malformed)).transpose()
 }
 
-fn write(path: &Path, ring: &KeyRing) -> Result<(), MasterKeyError> {
+/// Writes the ring to the file, durably, for this user only.
+///
+/// # Errors
+/// [`MasterKeyError`].
+pub fn write(path: &Path, ring: &KeyRing) -> Result<(), MasterKeyError> {
     files::write(path, &ring.to_text()).map_err(|error| failed(path, error))
 }
 

@@ -52,16 +52,19 @@ class Node(Server):
 
     def __init__(self, binary, name, etcd, scratch, extra):
         super().__init__(binary, [scratch / name], scratch / f"{name}.log", extra)
-        self.name, self.etcd, self.key = name, etcd, scratch / "cluster.key"
+        self.name, self.etcd = name, etcd
+        # Each machine has a copy of its own.
+        self.key, self.made = scratch / f"{name}.key", scratch / "cluster.key"
         self.has_front_end = not name.startswith("c")
         self.node_address = f"127.0.0.1:{free_port()}"
 
     def command(self):
         """`blockyard node` with its flags."""
         roles = () if self.has_front_end else ("--roles", "capacity")
+        token = () if self.key.exists() else ("--token", token_for(self))
         return [self.binary, "node", "--coordinator", self.etcd.url, "--name", self.name, *roles,
                 "--machine", f"machine of {self.name}", "--master-key-file", str(self.key),
-                "--node-listen", self.node_address, *super().command()[2:]]
+                "--node-listen", self.node_address, "--node-tls", *token, *super().command()[2:]]
 
     def phase(self):
         """`starting`, `standby`, `ready` or `draining`; None while it does not answer."""
@@ -81,6 +84,12 @@ class Node(Server):
     def send(self, what):
         """Sends the process a signal."""
         self.process.send_signal(what)
+
+
+def token_for(node):
+    """A token with which a node gets its master key file."""
+    command = [node.binary, "cluster", "token", "--coordinator", node.etcd.url, "--master-key-file", str(node.made)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 class HaProxy(Program):

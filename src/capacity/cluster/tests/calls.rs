@@ -396,6 +396,11 @@ fn extent_of_another_process_is_removed_when_it_cannot_be_created_any_more() {
         let error = next.remove(extent).await.unwrap_err();
         assert!(matches!(error, Error::NoAnswer { .. }), "{error}");
         append(&other, extent, ExtentOffset::START, &payload(1, 1)).await.unwrap();
+        let error = next.remove(extent).await.unwrap_err();
+        assert!(matches!(error, Error::NoAnswer { .. }), "the group is open: {error}");
+        let closed = |record: &groups::GroupRecord| Ok(record.closed());
+        groups::change(&*cluster.coordinator, group, &[], closed).await.unwrap();
+        let next = cluster.process(None).await;
         next.remove(extent).await.unwrap();
         let record = groups::read(&*cluster.coordinator, group).await.unwrap().unwrap().record;
         assert!(record.is_gone(extent));

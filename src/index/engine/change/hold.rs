@@ -43,6 +43,7 @@ impl Committer {
     }
 
     async fn hold_until_decided(&mut self, answer: oneshot::Sender<Result<Held, Failed>>) {
+        self.forget_ended_writers();
         let (verdict, decided) = oneshot::channel();
         let held = Held {
             core: Arc::clone(&self.core),

@@ -63,6 +63,11 @@ pub(crate) async fn release(
                 );
                 return Ok(true);
             }
+            // In a cluster that ends by itself: a member comes back, or a group is closed.
+            Err(error @ Error::NoAnswer { .. }) if context.has_leases() => {
+                tracing::debug!(%extent, %error, "an extent is released later");
+                return Ok(false);
+            }
             Err(error) => return Err(failure::write(&error)),
         }
     }

@@ -14,6 +14,7 @@ use crate::coordinator;
 use crate::index::api::Error;
 use crate::index::api::Read;
 use crate::index::api::Refused;
+use crate::index::engine::change::hand_off;
 use crate::index::engine::context::{Dependencies, HostContext};
 use crate::index::engine::partition::Partition;
 use crate::index::engine::testing::{Fault, PARTITION, When, World, put, put_if_absent};
@@ -240,4 +241,28 @@ async fn refused_roll_changes_nothing() {
     partition.leave_logs(&[before[0].log]);
     partition.apply(put("b", "1")).await.unwrap();
     assert_eq!(partition.newest_logs(), before);
+}
+
+/// An extent of a cluster has one writer, and nobody gives leases of a sealed log.
+#[tokio::test]
+async fn moved_partition_of_a_cluster_goes_on_in_a_new_log() {
+    let (world, members) = (World::new().await, Arc::new(Members::default()));
+    let (deps, partition) = open(&world, &members).await;
+    partition.apply(put("a", "1")).await.unwrap();
+    let before = descriptor(&deps).await.log;
+    let partition = Arc::new(partition);
+    let to = HostContext::new(deps.clone(), world.config, HostId::new(1), Arc::default());
+    let moved = hand_off(&partition, &Arc::new(to)).await.unwrap().partition;
+    partition.abandon().await;
+    let after = descriptor(&deps).await.log;
+    assert_ne!(after.last(), before.last());
+    moved.apply(put("b", "2")).await.unwrap();
+    assert_eq!(descriptor(&deps).await.log, after, "the first write needs no further log");
+    assert_eq!(moved.rows().await.len(), 2);
+    // It can move on at once.
+    let moved = Arc::new(moved);
+    let to = HostContext::new(deps.clone(), world.config, HostId::new(0), Arc::default());
+    let back = hand_off(&moved, &Arc::new(to)).await.unwrap().partition;
+    moved.abandon().await;
+    assert_eq!(back.rows().await.len(), 2);
 }

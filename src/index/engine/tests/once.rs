@@ -12,6 +12,7 @@ use crate::index::api::Write;
 use crate::index::api::WriteId;
 use crate::index::api::WriteReply;
 use crate::index::api::WriterSessions;
+use crate::index::engine::answers::{Answers, KeptAnswer, Known};
 use crate::index::engine::change::{hand_off, merge};
 use crate::index::engine::context::{Dependencies, HostContext};
 use crate::index::engine::partition::Partition;
@@ -221,4 +222,20 @@ async fn nothing_is_kept_for_processes_that_have_ended() {
     let kept = partition.hold().await.unwrap();
     assert_eq!(kept.answers.processes(), [process(2)]);
     kept.resume();
+}
+
+/// Others go on.
+#[test]
+fn process_that_settles_nothing_is_refused_in_the_end() {
+    let (mut answers, mut number) = (Answers::default(), 0);
+    let id = |node, number| WriteId { process: process(node), ..first(number, 1) };
+    while !matches!(answers.look_up(&id(1, number + 1)), Known::TooMany) {
+        number += 1;
+        answers.keep(KeptAnswer::of(&id(1, number), &DONE).unwrap());
+    }
+    assert!(number > 10_000, "{number} answers");
+    assert!(matches!(answers.look_up(&id(1, number)), Known::Answered(Ok(WriteReply::Done))));
+    assert!(matches!(answers.look_up(&id(2, 1)), Known::Nothing));
+    let settling = WriteId { settled: number, ..id(1, number + 1) };
+    assert!(matches!(answers.look_up(&settling), Known::Nothing));
 }
