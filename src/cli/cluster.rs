@@ -105,7 +105,7 @@ pub struct TokenArgs {
     #[arg(long, value_name = "FILE", default_value = "blockyard-cluster.key")]
     pub master_key_file: PathBuf,
     /// Hours for which the token is good, if it is not used
-    #[arg(long, value_name = "HOURS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=8760))]
+    #[arg(long, value_name = "HOURS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=168))]
     pub hours: u64,
     /// Print the token as one JSON object
     #[arg(long)]

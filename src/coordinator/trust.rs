@@ -1,6 +1,8 @@
 //! What nodes need to trust each other: the authority of a cluster, which issues their
 //! certificates, and tokens, with which new nodes get the master key. Layout: `api-spec/nodes.md`.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::Serialize;
@@ -10,10 +12,10 @@ use super::api::Compare;
 use super::api::Coordinator;
 use super::api::Error;
 use super::api::Op;
+use super::api::Session;
 use super::api::TxnReply;
 use super::nodes::Unread;
 use super::nodes::{decode, encode};
-use crate::types::Timestamp;
 
 /// The key of the authority's record.
 const AUTHORITY_KEY: &[u8] = b"cluster/authority";
@@ -29,11 +31,10 @@ pub enum TrustError {
     Coordinator(#[from] Error),
 }
 
-/// The authority of a cluster.
+/// The authority of a cluster. Its certificate is not here: who can write to the coordinator could
+/// put another one in its place. Nodes make it from the key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuthorityRecord {
-    /// Its certificate, in PEM.
-    pub certificate: String,
     /// Its private key in PEM, sealed under the master key of the cluster.
     pub sealed_key: Bytes,
 }
@@ -71,8 +72,6 @@ pub type TokenId = [u8; 16];
 /// What a token stands for. It is good once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenRecord {
-    /// After this time it is not good any more.
-    pub ends: Timestamp,
     /// The master key file, sealed under the secret of the token.
     pub sealed: Bytes,
 }
@@ -83,7 +82,7 @@ fn token_key(id: &TokenId) -> Bytes {
 }
 
 impl TokenRecord {
-    /// Stores what a token stands for.
+    /// Stores what a token stands for. The coordinator removes it after this time.
     ///
     /// # Errors
     /// [`TrustError`].
@@ -91,10 +90,12 @@ impl TokenRecord {
         &self,
         coordinator: &dyn Coordinator,
         id: &TokenId,
-    ) -> Result<(), TrustError> {
-        let put = Op::Put(token_key(id), encode(self));
+        valid: Duration,
+    ) -> Result<Session, TrustError> {
+        let session = coordinator.open_session(valid).await?;
+        let put = Op::PutWithSession(token_key(id), encode(self), session);
         coordinator.txn(&[], &[put]).await?;
-        Ok(())
+        Ok(session)
     }
 
     /// Takes what a token stands for. Nobody gets it after that. `None` if there is no such token,
@@ -132,19 +133,17 @@ mod tests {
         Env { clock, rand, tasks: Tasks::new() }
     }
 
-    fn authority(certificate: &str) -> AuthorityRecord {
-        let certificate = certificate.to_owned();
-        AuthorityRecord { certificate, sealed_key: Bytes::from_static(&[7, 8]) }
+    fn authority(byte: u8) -> AuthorityRecord {
+        AuthorityRecord { sealed_key: vec![byte, 8].into() }
     }
 
     #[test]
     fn records_have_golden_bytes() {
-        let bytes = [1, 2, b'p', b'q', 2, 7, 8];
-        assert_eq!(encode(&authority("pq")).as_ref(), bytes);
-        assert_eq!(decode::<AuthorityRecord>(&bytes), Ok(authority("pq")));
-        let token =
-            TokenRecord { ends: Timestamp::from_ticks(300), sealed: Bytes::from_static(&[9]) };
-        let bytes = [1, 0xAC, 0x02, 1, 9];
+        let bytes = [1, 2, 7, 8];
+        assert_eq!(encode(&authority(7)).as_ref(), bytes);
+        assert_eq!(decode::<AuthorityRecord>(&bytes), Ok(authority(7)));
+        let token = TokenRecord { sealed: Bytes::from_static(&[9]) };
+        let bytes = [1, 1, 9];
         assert_eq!(encode(&token).as_ref(), bytes);
         assert_eq!(decode::<TokenRecord>(&bytes), Ok(token));
         assert_eq!(token_key(&[0xAB; 16]), "cluster/token/".to_owned() + &"ab".repeat(16));
@@ -154,18 +153,22 @@ mod tests {
     async fn first_authority_stays() {
         let coordinator = SimulatedStore::new().open(&env());
         assert_eq!(AuthorityRecord::read(&coordinator).await.unwrap(), None);
-        let first = authority("first");
-        assert_eq!(first.clone().make(&coordinator).await.unwrap(), first);
-        assert_eq!(authority("second").make(&coordinator).await.unwrap(), first);
+        assert_eq!(authority(1).make(&coordinator).await.unwrap(), authority(1));
+        assert_eq!(authority(2).make(&coordinator).await.unwrap(), authority(1));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn token_is_good_once() {
+    async fn token_is_good_once_and_not_after_its_time() {
         let coordinator = SimulatedStore::new().open(&env());
-        let token = TokenRecord { ends: Timestamp::ZERO, sealed: Bytes::from_static(&[9]) };
-        token.store(&coordinator, &[1; 16]).await.unwrap();
-        assert_eq!(TokenRecord::take(&coordinator, &[2; 16]).await.unwrap(), None);
-        assert_eq!(TokenRecord::take(&coordinator, &[1; 16]).await.unwrap(), Some(token));
-        assert_eq!(TokenRecord::take(&coordinator, &[1; 16]).await.unwrap(), None);
+        let token = TokenRecord { sealed: Bytes::from_static(&[9]) };
+        let hour = Duration::from_secs(3600);
+        token.store(&coordinator, &[1; 16], hour).await.unwrap();
+        let take = async |id: u8| TokenRecord::take(&coordinator, &[id; 16]).await.unwrap();
+        assert_eq!(take(2).await, None);
+        assert_eq!(take(1).await, Some(token.clone()));
+        assert_eq!(take(1).await, None);
+        let session = token.store(&coordinator, &[1; 16], hour).await.unwrap();
+        coordinator.close_session(session).await.unwrap();
+        assert_eq!(take(1).await, None);
     }
 }

@@ -42,6 +42,8 @@ use crate::types::NodeRoles;
 const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 /// Connections that may be in their handshake. More are closed.
 const HANDSHAKES_MAX: usize = 256;
+/// How often refused connections are logged.
+const TOLD_EVERY: Duration = Duration::from_secs(60);
 /// The pause after an error of the listener.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -95,6 +97,8 @@ pub struct Server {
     /// Nodes that are not let in.
     removed: Mutex<BTreeSet<NodeId>>,
     handshakes: Arc<Semaphore>,
+    /// When a refused connection was logged last.
+    told: Mutex<Option<Duration>>,
 }
 
 /// A node that has called.
@@ -163,6 +167,7 @@ impl Server {
             callers: Mutex::default(),
             removed: Mutex::default(),
             handshakes: Arc::new(Semaphore::new(HANDSHAKES_MAX)),
+            told: Mutex::default(),
         })
     }
 
@@ -204,9 +209,27 @@ impl Server {
             let server = Arc::clone(&self);
             drop(self.env.tasks.spawn("connection of a node", async move {
                 if let Err(error) = server.serve(stream, permit).await {
-                    tracing::debug!(%address, %error, "a connection of a node ended");
+                    server.tell(&address, &error);
                 }
             }));
+        }
+    }
+
+    /// Logs why a connection has ended. That of a node with other certificates, or none, is to be
+    /// seen by the operator, but not each time it tries again.
+    fn tell(&self, address: &dyn std::fmt::Display, error: &io::Error) {
+        let now = self.env.clock.monotonic();
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_refusal = error.kind() == io::ErrorKind::InvalidData;
+        if is_refusal && told.is_none_or(|told| now >= told + TOLD_EVERY) {
+            *told = Some(now);
+            tracing::warn!(
+                %address, %error,
+                "a connection was refused: do all nodes use TLS, or none (--node-tls, \
+                 --trusted-network)? do their clocks agree?"
+            );
+        } else {
+            tracing::debug!(%address, %error, "a connection of a node ended");
         }
     }
 

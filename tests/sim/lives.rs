@@ -177,7 +177,7 @@ impl IndexPlace for Place {
             now.as_ref().is_some_and(|now| !Arc::ptr_eq(now, before))
         };
         if place.wait_for(elsewhere).await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

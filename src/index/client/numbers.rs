@@ -189,7 +189,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_only_attempt_is_believed() {
         for answer in [Ok(WriteReply::Done), EXISTS, Err(Error::Overloaded)] {
-            assert_eq!(outcome(&[answer.clone()]).await, (answer, vec![false]));
+            let sent = outcome(std::slice::from_ref(&answer)).await;
+            assert_eq!(sent, (answer, vec![false]));
         }
     }
 

@@ -146,8 +146,15 @@ impl Answers {
         }
     }
 
+    /// What several partitions have kept, which become one.
+    pub(crate) fn of_all<'a>(parts: impl Iterator<Item = &'a Self>) -> Self {
+        let mut all = Self::default();
+        parts.for_each(|part| all.join(part));
+        all
+    }
+
     /// Keeps also what another partition has kept: the two become one.
-    pub(crate) fn join(&mut self, other: &Self) {
+    fn join(&mut self, other: &Self) {
         for (process, OfProcess { settled, answers, .. }) in &other.kept {
             self.settle(*process, *settled);
             for (number, answer) in answers {

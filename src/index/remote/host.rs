@@ -19,6 +19,8 @@ use super::calls::FrontEndsOf;
 use super::calls::ReadCall;
 use super::calls::Shared;
 use super::calls::WriteCall;
+use super::joined::JoinedReads;
+use super::joined::Question;
 use super::served::ServedIndex;
 use crate::env::Clock;
 use crate::index::api::Error;
@@ -83,6 +85,7 @@ pub struct ClusterIndex {
     served: Arc<ServedIndex>,
     place: Arc<dyn IndexPlace>,
     clock: Arc<dyn Clock>,
+    joined: JoinedReads,
     /// Until when a request will probably have an answer, in milliseconds of the monotonic clock.
     reached_until: AtomicU64,
 }
@@ -118,7 +121,8 @@ impl ClusterIndex {
         place: Arc<dyn IndexPlace>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { served, place, clock, reached_until: AtomicU64::new(0) }
+        let (joined, reached_until) = (JoinedReads::default(), AtomicU64::new(0));
+        Self { served, place, clock, joined, reached_until }
     }
 
     /// Whether this process serves it.
@@ -286,24 +290,12 @@ impl IndexHost for ClusterIndex {
         if let Some(host) = self.served.host() {
             return host.read(target, read).await;
         }
-        let call = ReadCall { target, read: Shared(Arc::new(read)) };
-        let (mut attempts, mut bytes) = (Attempts::new(&*self.clock), SMALL_ANSWER);
-        loop {
-            // This process may have begun to serve it.
-            if let Some(host) = self.served.host() {
-                return host.read_kept(target, &call.read.0).await;
+        match Question::of(target, &read) {
+            Some(question) => {
+                let ask = || self.read_there(target, read);
+                self.joined.read(question, &*self.clock, ask).await
             }
-            match self.call::<calls::Read, _>(&call, bytes, CALL_TIME).await {
-                Ok(Answer::Done(reply)) => return Ok(reply),
-                // The process may just be stopping.
-                Ok(Answer::Failed(Error::NoAnswer(why))) if attempts.are_young() => {
-                    attempts.again(&why).await?;
-                }
-                Ok(Answer::Failed(error)) => return Err(error),
-                Ok(Answer::TooLarge(needed)) => bytes = larger(bytes, needed)?,
-                Ok(Answer::NotHere) => attempts.again(NOBODY).await?,
-                Err(unanswered) => attempts.after(unanswered).await?,
-            }
+            None => self.read_there(target, read).await,
         }
     }
 
@@ -338,6 +330,29 @@ impl IndexHost for ClusterIndex {
 }
 
 impl ClusterIndex {
+    /// Reads from a partition of the process that serves it.
+    async fn read_there(&self, target: Target, read: Read) -> Result<ReadReply, Error> {
+        let call = ReadCall { target, read: Shared(Arc::new(read)) };
+        let (mut attempts, mut bytes) = (Attempts::new(&*self.clock), SMALL_ANSWER);
+        loop {
+            // This process may have begun to serve it.
+            if let Some(host) = self.served.host() {
+                return host.read_kept(target, &call.read.0).await;
+            }
+            match self.call::<calls::Read, _>(&call, bytes, CALL_TIME).await {
+                Ok(Answer::Done(reply)) => return Ok(reply),
+                // The process may just be stopping.
+                Ok(Answer::Failed(Error::NoAnswer(why))) if attempts.are_young() => {
+                    attempts.again(&why).await?;
+                }
+                Ok(Answer::Failed(error)) => return Err(error),
+                Ok(Answer::TooLarge(needed)) => bytes = larger(bytes, needed)?,
+                Ok(Answer::NotHere) => attempts.again(NOBODY).await?,
+                Err(unanswered) => attempts.after(unanswered).await?,
+            }
+        }
+    }
+
     async fn write_as(
         &self,
         target: Target,

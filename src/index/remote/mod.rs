@@ -4,7 +4,7 @@
 //! - `calls.rs`: the messages; `api-spec/index-calls.md` describes them;
 //! - `served.rs`: the index that this process serves, once it does;
 //! - `service.rs`: answers the calls of other processes;
-//! - `host.rs`: asks the process that serves;
+//! - `host.rs`: asks the process that serves; `joined.rs`: look-ups of a hot key share calls;
 //! - `accounts.rs`: tells which accounts were changed, for the caches of front ends.
 //!
 //! Invariants (ADR 0057, 0058): a process that serves the index answers only calls of processes
@@ -15,6 +15,7 @@
 mod accounts;
 mod calls;
 mod host;
+mod joined;
 mod served;
 mod service;
 #[cfg(test)]

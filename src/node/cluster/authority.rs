@@ -42,8 +42,10 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 const AUTHORITY_LIFE: Duration = DAY.saturating_mul(365 * 30);
 /// How long the certificate of a node lasts.
 const NODE_LIFE: Duration = DAY.saturating_mul(90);
-/// How often a node issues itself a new one.
-const RENEWED_EVERY: Duration = DAY.saturating_mul(30);
+/// A node issues itself a new one when its present one is as old as this, by wall time.
+const RENEWED_AFTER: Duration = DAY.saturating_mul(30);
+/// How often it looks. The clock of a machine may be set.
+const LOOKS_EVERY: Duration = Duration::from_secs(300);
 /// Clocks of nodes may be so far apart.
 const BACKDATED: Duration = DAY;
 
@@ -105,13 +107,17 @@ impl Authority {
         let identity = ClusterIdentity { number, id, generation };
         let record = match AuthorityRecord::read(coordinator).await? {
             Some(record) => record,
-            None => new_authority(ring, &identity, now)?.make(coordinator).await?,
+            None => {
+                tracing::warn!("the cluster has no authority for certificates: it gets one");
+                new_authority(ring, &identity)?.make(coordinator).await?
+            }
         };
-        let AuthorityRecord { certificate, sealed_key } = record;
+        let AuthorityRecord { sealed_key } = record;
         let key = ring.open(&SecretContext::authority(id), &Secret::Sealed(sealed_key))?;
         let key = std::str::from_utf8(&key).map_err(|_| AuthorityError::NoPem)?;
         let key = KeyPair::from_pem(key)?;
-        // The certificate was made from the same parameters, but for its dates.
+        // Those of other nodes have other dates, which nobody looks at: name and key count.
+        let certificate = CertifiedIssuer::self_signed(authority(&identity, now), &key)?.pem();
         let issuer = Issuer::new(authority(&identity, now), key);
         Ok(Self { certificate, issuer, cluster: identity })
     }
@@ -145,15 +151,27 @@ impl Authority {
         Ok(NodeTls::new(self.given(&chain, &key))?)
     }
 
-    /// Renews the certificate of a node, for ever.
-    pub(super) async fn renew(&self, node: NodeId, tls: NodeTls, clock: Arc<dyn Clock>) {
+    /// Renews the certificate of a node that was issued at this time, for ever.
+    pub(super) async fn renew(
+        &self,
+        node: NodeId,
+        (tls, mut issued): (NodeTls, Timestamp),
+        clock: Arc<dyn Clock>,
+    ) {
         loop {
-            clock.sleep(RENEWED_EVERY).await;
+            clock.sleep(LOOKS_EVERY).await;
+            let now = clock.now();
+            if !is_due(issued, now) {
+                continue;
+            }
             let renewed = self
-                .issue(node, clock.now())
+                .issue(node, now)
                 .and_then(|(chain, key)| Ok(tls.replace(self.given(&chain, &key))?));
             match renewed {
-                Ok(()) => tracing::info!("this node has a new certificate"),
+                Ok(()) => {
+                    issued = now;
+                    tracing::info!("this node has a new certificate");
+                }
                 Err(error) => tracing::error!(%error, "this node keeps its old certificate"),
             }
         }
@@ -163,6 +181,11 @@ impl Authority {
         let authorities = self.certificate.as_bytes();
         NodeCertificate { authorities, chain: chain.as_bytes(), key: key.as_bytes() }
     }
+}
+
+/// Whether a certificate is to be renewed: it is old, or the clock was set back.
+fn is_due(issued: Timestamp, now: Timestamp) -> bool {
+    now < issued || now.since(issued) >= RENEWED_AFTER
 }
 
 /// What a certificate of the authority says.
@@ -179,14 +202,12 @@ fn authority(cluster: &ClusterIdentity, now: Timestamp) -> CertificateParams {
 fn new_authority(
     ring: &KeyRing,
     cluster: &ClusterIdentity,
-    now: Timestamp,
 ) -> Result<AuthorityRecord, AuthorityError> {
     let key = KeyPair::generate()?;
-    let certificate = CertifiedIssuer::self_signed(authority(cluster, now), &key)?.pem();
     let text = Zeroizing::new(key.serialize_pem());
     let context = SecretContext::authority(cluster.id);
     let sealed = ring.seal(&context, text.as_bytes(), random()?);
-    Ok(AuthorityRecord { certificate, sealed_key: sealed_bytes(sealed) })
+    Ok(AuthorityRecord { sealed_key: sealed_bytes(sealed) })
 }
 
 /// The bytes of a secret that was just sealed.
@@ -235,11 +256,20 @@ mod tests {
         let open = async |ring: KeyRing| Authority::open(&coordinator, &ring, &RECORD, now).await;
         let first = open(ring(1)).await.unwrap();
         let second = open(ring(1)).await.unwrap();
-        assert_eq!(first.certificate, second.certificate);
+        let key = |authority: &Authority| authority.issuer.key().public_key_pem();
+        assert_eq!(key(&first), key(&second));
         let tls = second.tls_of(NodeId::new(9), now).unwrap();
         let (chain, key) = first.issue(NodeId::new(9), now).unwrap();
         tls.replace(first.given(&chain, &key)).unwrap();
         let refused = open(ring(2)).await.unwrap_err();
         assert!(matches!(refused, AuthorityError::Sealed(UnsealError::Damaged)), "{refused}");
+    }
+
+    #[test]
+    fn certificate_is_renewed_when_it_is_old_or_the_clock_was_set() {
+        let issued = Timestamp::from_unix(Duration::from_secs(1_900_000_000));
+        assert!(!is_due(issued, issued) && !is_due(issued, issued.plus(DAY)));
+        assert!(is_due(issued, issued.plus(RENEWED_AFTER)));
+        assert!(is_due(issued, issued.minus(DAY).unwrap()));
     }
 }

@@ -43,7 +43,8 @@ pub async fn init(
         Err(ClusterError::NotMade) => {}
         Err(error) => return Err(error.into()),
     }
-    // The cluster is made last: without a key ring no node can serve it.
+    // The cluster is made after its key ring, without which no node can serve it. If the authority
+    // is not made, the first node makes it.
     let (file, now) = (absolute(&init.master_key_file), env.clock.now());
     let ring = master_key::open(&file, &*coordinator, true, now).await?.ring;
     record.make(&*coordinator).await?;

@@ -120,6 +120,7 @@ impl Joined {
         let env = Env { tasks: tasks.clone(), ..env.clone() };
         let own = &storage.coordinator;
         let node = enter(&coordinator, own.as_ref(), &cluster, place).await?;
+        let security = security(&tasks, &env, node, (place.proof, authority))?;
         let alive = begin(&env, &coordinator, &cluster, (node, life(storage, place, &listener)));
         let alive = alive.await?;
         let identity = NodeIdentity { node, incarnation: alive.life().incarnation };
@@ -129,8 +130,7 @@ impl Joined {
         run(&tasks, "nodes", async move { following.follow(clock.as_ref()).await });
         let (following, clock) = (Arc::clone(&groups), Arc::clone(&env.clock));
         run(&tasks, "groups", async move { following.follow(clock.as_ref()).await });
-        let own = own_copies(&env, storage, (node, place), &groups).await;
-        let own = match own {
+        let own = match own_copies(&env, storage, (node, place), &groups).await {
             Ok(own) => own,
             Err(error) => {
                 alive.end().await?;
@@ -138,7 +138,6 @@ impl Joined {
             }
         };
         let over = Arc::new(Over::default());
-        let security = security(&tasks, &env, node, (place.proof, authority))?;
         let us = caller(&env, (place, security), &cluster, identity);
         let asked = IndexServices::new(&env, identity, &table);
         let server = answer_calls(&us, (own.clone(), &asked), listener);
@@ -283,8 +282,9 @@ fn security(
 ) -> Result<Security, AuthorityError> {
     Ok(match (proof, authority) {
         (_, Some(authority)) => {
-            let tls = authority.tls_of(node, env.clock.now())?;
-            let (renewed, clock) = (tls.clone(), Arc::clone(&env.clock));
+            let now = env.clock.now();
+            let tls = authority.tls_of(node, now)?;
+            let (renewed, clock) = ((tls.clone(), now), Arc::clone(&env.clock));
             run(tasks, "certificate", async move { authority.renew(node, renewed, clock).await });
             Security::Tls(tls)
         }

@@ -81,10 +81,10 @@ impl ClusterNode {
         if may_serve || has_certificate {
             let file = &config.master_key_file;
             let now = env.clock.now();
-            if let Some(token) = &settings.token
+            if let Some(token) = settings.token.as_deref().filter(|token| !token.is_empty())
                 && master_key::read(file)?.is_none()
             {
-                master_key::write(file, &redeem(&*coordinator, token, now).await?)?;
+                master_key::write(file, &redeem(&*coordinator, token).await?)?;
                 tracing::info!(path = %file.display(), "the token gave the master key file");
             }
             // `cluster init` has made it. A node that made one would have another ring than others.

@@ -128,7 +128,7 @@ pub struct NodeSettings {
     pub node_address: Option<String>,
     /// Nodes prove who they are by certificates over loopback addresses too, as they do over all
     /// others
-    #[arg(long, env = "BLOCKYARD_NODE_TLS", conflicts_with = "trusted_network")]
+    #[arg(long, env = "BLOCKYARD_NODE_TLS")]
     pub node_tls: bool,
     /// Lets nodes talk without certificates and in plain text over a network that nobody else
     /// reaches: whoever reaches --node-listen can read and change everything
@@ -149,6 +149,9 @@ pub enum SettingsError {
          without capacity"
     )]
     Roles,
+    /// Two of the ways in which nodes trust each other.
+    #[error("--node-tls and --trusted-network exclude each other: give one of them")]
+    Trust,
     /// Nobody can call this address.
     #[error("--node-listen {0}: give --node-address, the name under which other nodes reach it")]
     Unspecified(SocketAddr),
@@ -213,6 +216,9 @@ impl NodeSettings {
             None if listen.ip().is_unspecified() => return Err(SettingsError::Unspecified(listen)),
             None => listen.ip().to_string(),
         };
+        if self.trusted_network && self.node_tls {
+            return Err(SettingsError::Trust);
+        }
         let proof = if self.trusted_network {
             Proof::TrustedNetwork
         } else if self.node_tls || !listen.ip().is_loopback() {
@@ -266,6 +272,7 @@ mod tests {
         for roles in ["front", "index,capacity", "front,index", "manager"] {
             assert_eq!(refused(&format!("--roles {roles}")), SettingsError::Roles, "{roles}");
         }
+        assert_eq!(refused("--node-tls --trusted-network"), SettingsError::Trust);
         let unspecified = refused("--node-listen :7");
         assert!(matches!(unspecified, SettingsError::Unspecified(_)), "{unspecified}");
         let empty = checked("--machine m --name=").unwrap_err();

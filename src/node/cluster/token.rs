@@ -5,7 +5,7 @@
 //! learns nothing, and nobody can give a node another file than the one that the token was made
 //! for.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use base64::Engine;
@@ -108,7 +108,7 @@ impl Token {
 /// [`NodeError`].
 pub async fn new_token(
     settings: &CoordinatorSettings,
-    master_key_file: &PathBuf,
+    master_key_file: &Path,
     valid: Duration,
     env: &Env,
 ) -> Result<Zeroizing<String>, NodeError> {
@@ -117,8 +117,7 @@ pub async fn new_token(
     let ring = master_key::open_for_check(&file, &*coordinator).await?;
     let ring = ring.ok_or(ClusterError::NotMade)?;
     let token = Token(Zeroizing::new(random()?));
-    let ends = env.clock.now().plus(valid);
-    store(&*coordinator, &token, &ring, ends).await?;
+    store(&*coordinator, &token, &ring, valid).await?;
     Ok(token.text())
 }
 
@@ -126,12 +125,12 @@ async fn store(
     coordinator: &dyn Coordinator,
     token: &Token,
     ring: &KeyRing,
-    ends: Timestamp,
+    valid: Duration,
 ) -> Result<(), NodeError> {
     let text = ring.to_text();
     let sealed = token.ring().seal(&token.context(), text.as_bytes(), random()?);
-    let record = TokenRecord { ends, sealed: sealed_bytes(sealed) };
-    record.store(coordinator, &token.id()).await.map_err(TokenError::Record)?;
+    let record = TokenRecord { sealed: sealed_bytes(sealed) };
+    record.store(coordinator, &token.id(), valid).await.map_err(TokenError::Record)?;
     Ok(())
 }
 
@@ -139,13 +138,9 @@ async fn store(
 pub(super) async fn redeem(
     coordinator: &dyn Coordinator,
     text: &str,
-    now: Timestamp,
 ) -> Result<KeyRing, TokenError> {
     let token = Token::parse(text)?;
     let record = TokenRecord::take(coordinator, &token.id()).await?.ok_or(TokenError::Unknown)?;
-    if record.ends < now {
-        return Err(TokenError::Unknown);
-    }
     let file = token.ring().open(&token.context(), &Secret::Sealed(record.sealed))?;
     let file = std::str::from_utf8(&file).map_err(|_| TokenError::NoText)?;
     Ok(KeyRing::from_text(file)?)
@@ -163,6 +158,8 @@ mod tests {
     use crate::env::SimClock;
     use crate::env::Tasks;
 
+    const HOUR: Duration = Duration::from_secs(3600);
+
     fn env() -> Env {
         let (clock, rand) = (Arc::new(SimClock::new()), Arc::new(SeededRand::new(1)));
         Env { clock, rand, tasks: Tasks::new() }
@@ -173,23 +170,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn token_gives_the_master_keys_once_and_in_time() {
+    async fn token_gives_the_master_keys_once() {
         let coordinator = SimulatedStore::new().open(&env());
         let ring = KeyRing::new(Uuid::from_u128(5), Zeroizing::new([6; 32]), Timestamp::ZERO);
-        let ends = Timestamp::from_ticks(100);
-        let redeemed = async |token: &Token, now| {
-            redeem(&coordinator, &token.text(), Timestamp::from_ticks(now)).await
-        };
-        store(&coordinator, &token(1), &ring, ends).await.unwrap();
-        let other = redeemed(&token(2), 50).await.unwrap_err();
+        let redeemed = async |token: &Token| redeem(&coordinator, &token.text()).await;
+        store(&coordinator, &token(1), &ring, HOUR).await.unwrap();
+        let other = redeemed(&token(2)).await.unwrap_err();
         assert!(matches!(other, TokenError::Unknown), "{other}");
-        let found = redeemed(&token(1), 100).await.unwrap();
+        let found = redeemed(&token(1)).await.unwrap();
         assert_eq!(*found.to_text(), *ring.to_text());
-        let again = redeemed(&token(1), 50).await.unwrap_err();
+        let again = redeemed(&token(1)).await.unwrap_err();
         assert!(matches!(again, TokenError::Unknown), "{again}");
-        store(&coordinator, &token(1), &ring, ends).await.unwrap();
-        let late = redeemed(&token(1), 101).await.unwrap_err();
-        assert!(matches!(late, TokenError::Unknown), "{late}");
     }
 
     /// Whoever writes to the coordinator cannot make a node take other keys.
@@ -199,9 +190,9 @@ mod tests {
         let ring = KeyRing::new(Uuid::from_u128(5), Zeroizing::new([6; 32]), Timestamp::ZERO);
         let foreign = token(2).ring().seal(&token(1).context(), ring.to_text().as_bytes(), [0; 12]);
         for sealed in [sealed_bytes(foreign), Bytes::from_static(b"nothing")] {
-            let record = TokenRecord { ends: Timestamp::from_ticks(9), sealed };
-            record.store(&coordinator, &token(1).id()).await.unwrap();
-            let error = redeem(&coordinator, &token(1).text(), Timestamp::ZERO).await.unwrap_err();
+            let record = TokenRecord { sealed };
+            record.store(&coordinator, &token(1).id(), HOUR).await.unwrap();
+            let error = redeem(&coordinator, &token(1).text()).await.unwrap_err();
             assert!(matches!(error, TokenError::Sealed(_)), "{error}");
         }
     }

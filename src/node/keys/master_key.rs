@@ -41,7 +41,7 @@ pub enum MasterKeyError {
     #[error(
         "the master key file {path} is missing, and the secrets of this store are sealed under \
          its key ring {ring}: restore the file from your copy, or give its place with \
-         --master-key-file; nothing was changed"
+         --master-key-file; a new node of a cluster gets it with --token; nothing was changed"
     )]
     Missing {
         /// The file.

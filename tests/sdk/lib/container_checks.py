@@ -9,7 +9,7 @@ import yaml
 from . import container_files as files
 from .install import ROOT
 
-# Ports that are not encrypted, and ask nobody who they are.
+# Ports that no client needs.
 INNER_PORTS = {"2379", "2380", "10070", "10080"}
 # Of --drain-seconds, in its own text.
 DRAIN = re.compile(r"take to end when the node is stopped\s+\[default: (\d+)\]")

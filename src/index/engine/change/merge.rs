@@ -175,8 +175,7 @@ async fn unite(
             of_all.flatten().cloned().collect()
         }),
     };
-    let mut answers = Answers::default();
-    held.iter().for_each(|held| answers.join(&held.answers));
+    let answers = Answers::of_all(held.iter().map(|held| &held.answers));
     let manifest = Manifest {
         partition: id,
         epoch,

@@ -221,10 +221,7 @@ impl Batch {
         let (rest, mut len) = body.split_at_checked(body.len().checked_sub(4)?)?;
         let len = usize::try_from(codec::take_u32(&mut len)?).ok()?;
         let (rows, encoded) = rest.split_at_checked(rest.len().checked_sub(len)?)?;
-        let answers = match postcard::take_from_bytes(encoded) {
-            Ok((answers, [])) => answers,
-            Ok(_) | Err(_) => return None,
-        };
+        let Ok((answers, [])) = postcard::take_from_bytes(encoded) else { return None };
         Some(Self { answers, ..Self::decode(&body.slice_ref(rows))? })
     }
 
