@@ -1,5 +1,6 @@
-//! Joined lookups, which the product does not have; ADR 0020 says why. Requests for a key share the
-//! answer of the next lookup of this key, the first that began after they arrived.
+//! Joined lookups inside one process, which the product does not have; ADR 0020 says why. (Calls to
+//! another process are joined: ADR 0059.) Requests for a key share the answer of the next lookup of
+//! this key, the first that began after they arrived.
 
 use std::collections::HashMap;
 use std::sync::Arc;

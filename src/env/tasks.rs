@@ -8,6 +8,8 @@
 //! | [`Tasks::spawn`] | the caller that awaits the handle gets an error |
 //! | [`Env::supervise`] | the task is started again, after a growing pause |
 //! | [`Tasks::spawn_or_stop`] | its disk or partition is stopped, and `/readyz` names the task |
+//!
+//! `control.rs`: the tasks of a simulated process can be killed and can stand still.
 
 mod control;
 mod health;

@@ -231,6 +231,16 @@ impl IndexServer {
         Ok(&first.context.deps)
     }
 
+    async fn write_as(
+        &self,
+        target: Target,
+        id: Option<WriteId>,
+        write: Arc<Write>,
+    ) -> Result<WriteReply, Error> {
+        let host = self.host(target.host).ok_or(Error::WrongPartition)?;
+        host.partition(target)?.write_once(target.epoch, id, write).await
+    }
+
     fn host(&self, id: HostId) -> Option<&Host> {
         self.hosts.get(usize::try_from(id.get()).ok()?)
     }
@@ -278,10 +288,7 @@ impl IndexHost for IndexServer {
     where
         's: 'f,
     {
-        boxed(move || async move {
-            let host = self.host(target.host).ok_or(Error::WrongPartition)?;
-            host.partition(target)?.write(target.epoch, write).await
-        })
+        boxed(move || self.write_as(target, None, write))
     }
 
     fn write_once<'s, 'f>(
@@ -293,10 +300,7 @@ impl IndexHost for IndexServer {
     where
         's: 'f,
     {
-        boxed(move || async move {
-            let host = self.host(target.host).ok_or(Error::WrongPartition)?;
-            host.partition(target)?.write_once(target.epoch, Some(id), write).await
-        })
+        boxed(move || self.write_as(target, Some(id), write))
     }
 
     async fn owned_extents(&self) -> Vec<ExtentId> {
