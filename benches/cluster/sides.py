@@ -136,4 +136,4 @@ def serving(program, etcd):
     """The name of the node that serves the index."""
     command = [program, "cluster", "status", "--coordinator", etcd.url, "--json"]
     status = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-    return next((node["name"] for node in status["nodes"] if node["serving"]), None)
+    return next((node["name"] for node in status["nodes"] if node["partitions"]), None)

@@ -37,6 +37,7 @@ use blockyard::types::ContainerId;
 use blockyard::types::Crc64;
 use blockyard::types::Metadata;
 use blockyard::types::NewKind;
+use blockyard::types::NodeId;
 use blockyard::types::Revision;
 use bytes::Bytes;
 use divan::Bencher;
@@ -74,6 +75,7 @@ impl Index {
             let alone = ClusterNumber::ALONE;
             let ids = IdAllocator::new(Arc::clone(&coordinator), alone, EXTENT_IDS);
             let deps = Dependencies {
+                node: NodeId::new(0),
                 env: bed.env.clone(),
                 capacity: Arc::clone(&bed.node) as Arc<dyn Capacity>,
                 coordinator: Arc::clone(&coordinator),

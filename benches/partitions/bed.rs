@@ -22,6 +22,7 @@ use blockyard::node::config::Settings;
 use blockyard::node::storage::Owner;
 use blockyard::node::storage::Storage;
 use blockyard::types::ClusterNumber;
+use blockyard::types::NodeId;
 
 /// The open store.
 pub(crate) struct Bed {
@@ -52,6 +53,7 @@ impl Bed {
         let coordinator = Arc::clone(&storage.coordinator);
         let alone = ClusterNumber::ALONE;
         let deps = Dependencies {
+            node: NodeId::new(0),
             env: env.clone(),
             capacity: Arc::clone(&storage.capacity) as Arc<dyn Capacity>,
             coordinator: Arc::clone(&coordinator),

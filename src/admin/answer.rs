@@ -51,9 +51,9 @@ impl Failure {
         Self::new(status, code, text)
     }
 
-    /// Another node of the cluster knows.
+    /// This node serves no partitions yet. Another one may.
     pub(super) fn elsewhere() -> Self {
-        let text = "another node of the cluster serves the index: ask that one, which `blockyard \
+        let text = "this node serves no partitions yet: ask again, or another one, which `blockyard \
                     cluster status` names";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "Standby", text)
     }

@@ -44,6 +44,10 @@ pub trait ReadLeases: Send + Sync + Debug {
     /// within 250 ms.
     async fn ask(&self, logs: &[OwnedLog]) -> Vec<ExtentId>;
 
+    /// Those of these logs that are better left: their groups are to be repaired, which has to wait
+    /// while they are open.
+    fn to_be_left(&self, logs: &[OwnedLog]) -> Vec<ExtentId>;
+
     /// Stops to rely on the leases of these logs for ever, and says so to the members: the next
     /// owner need not wait.
     async fn give_back(&self, logs: &[OwnedLog]);

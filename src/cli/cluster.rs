@@ -39,9 +39,9 @@ pub enum ClusterCommand {
     Init(InitArgs),
     /// Make a token with which one new node gets the master key file
     Token(TokenArgs),
-    /// Show the nodes of a cluster, and which one serves the index
+    /// Show the nodes of a cluster, their partitions, and which one manages the index
     Status(ClusterStatusArgs),
-    /// Move all copies of a node to other nodes; it gets no new ones
+    /// Move all partitions and copies of a node to other nodes; it gets no new ones
     Drain(NodeNameArgs),
     /// Let a node that was drained take copies again
     Activate(NodeNameArgs),
@@ -160,7 +160,7 @@ pub(super) async fn cluster(command: &ClusterCommand) -> Result<(), CliError> {
             if args.json {
                 return print(&json_line(&as_json(&status)));
             }
-            let rows: Vec<[String; 9]> = status.nodes.iter().map(row).collect();
+            let rows: Vec<[String; 10]> = status.nodes.iter().map(row).collect();
             let ClusterStatus { record, groups, short, unfinished, .. } = status;
             let (number, copies) = (record.number, record.copies);
             let cluster = format!(
@@ -180,7 +180,7 @@ pub(super) async fn cluster(command: &ClusterCommand) -> Result<(), CliError> {
 /// Sets what is wanted of a node, and says what follows.
 async fn set(args: &NodeNameArgs, wanted: Wanted, env: &Env) -> Result<(), CliError> {
     let at = change(&args.coordinator, &args.name, wanted, env).await?;
-    let node = NodeStatus { at, is_serving: false, groups: 0 };
+    let node = NodeStatus { at, is_managing: false, is_serving: false, partitions: 0, groups: 0 };
     if args.json {
         let set = json!({ "name": args.name, "state": state(&node) });
         return print(&json_line(&set));
@@ -196,8 +196,18 @@ async fn set(args: &NodeNameArgs, wanted: Wanted, env: &Env) -> Result<(), CliEr
     })
 }
 
-const HEADS: [&str; 9] =
-    ["name", "state", "roles", "address", "machine", "zone", "room", "groups", "serves"];
+const HEADS: [&str; 10] = [
+    "name",
+    "state",
+    "roles",
+    "address",
+    "machine",
+    "zone",
+    "room",
+    "groups",
+    "partitions",
+    "manages",
+];
 
 /// One word for the state of a node.
 fn state(node: &NodeStatus) -> &'static str {
@@ -213,7 +223,7 @@ fn roles(node: &NodeStatus) -> Vec<&'static str> {
     node.at.life.as_ref().map(|life| Role::names(life.roles)).unwrap_or_default()
 }
 
-fn row(node: &NodeStatus) -> [String; 9] {
+fn row(node: &NodeStatus) -> [String; 10] {
     let (record, life) = (&node.at.record, node.at.life.as_ref());
     [
         record.name.clone(),
@@ -224,7 +234,8 @@ fn row(node: &NodeStatus) -> [String; 9] {
         record.zone.clone(),
         life.map(|life| Size::new(life.room).rounded()).unwrap_or_default(),
         node.groups.to_string(),
-        if node.is_serving { "index" } else { "" }.to_owned(),
+        node.partitions.to_string(),
+        if node.is_managing { "yes" } else { "" }.to_owned(),
     ]
 }
 
@@ -242,6 +253,8 @@ fn as_json(status: &ClusterStatus) -> Value {
             "room": life.map(|life| life.room),
             "groups": node.groups,
             "serving": node.is_serving,
+            "partitions": node.partitions,
+            "managing": node.is_managing,
         })
     };
     json!({
@@ -284,15 +297,16 @@ mod tests {
             state,
         };
         let at = NodeAt { id: NodeId::new(9), record, life: lives.then_some(life) };
-        NodeStatus { at, is_serving: lives, groups: 12 }
+        let (is_managing, is_serving) = (lives, lives);
+        NodeStatus { at, is_managing, is_serving, partitions: 4, groups: 12 }
     }
 
     #[test]
     fn nodes_are_shown_with_what_they_do_and_those_that_are_away_too() {
-        let there =
-            ["a", "active", "front,capacity", "10.0.0.1:10070", "m", "z", "3072MiB", "12", "index"];
+        let (roles, address) = ("front,capacity", "10.0.0.1:10070");
+        let there = ["a", "active", roles, address, "m", "z", "3072MiB", "12", "4", "yes"];
         assert_eq!(row(&node(NodeState::Active, true)), there);
-        let away = ["a", "away", "", "", "m", "z", "", "12", ""];
+        let away = ["a", "away", "", "", "m", "z", "", "12", "4", ""];
         assert_eq!(row(&node(NodeState::Draining, false)), away);
         assert_eq!(state(&node(NodeState::Removed, true)), "removed");
         let number = ClusterNumber::new(5);
@@ -301,6 +315,7 @@ mod tests {
         let json = as_json(&ClusterStatus { record, nodes, groups: 20, short: 1, unfinished: 2 });
         assert_eq!(json["nodes"][0]["roles"], json!(["front", "capacity"]));
         assert_eq!(json["nodes"][0]["serving"], true);
+        assert_eq!(json["nodes"][0]["partitions"], 4);
         assert_eq!(json["nodes"][1]["address"], Value::Null);
     }
 }

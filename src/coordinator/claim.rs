@@ -1,4 +1,4 @@
-//! The right to be the only process that does something, such as serving the index. It is a key
+//! The right to be the only process that does something, such as managing the index. It is a key
 //! that a session holds. Layout: `api-spec/nodes.md`.
 //!
 //! A claim says who should do it. It ends when its holder has not renewed it for [`CLAIM_TTL`], and
@@ -44,8 +44,8 @@ const LOOKS_EVERY: Duration = Duration::from_secs(5);
 /// about that, nobody serves for a moment.
 const TAKES_EVERY: Duration = Duration::from_secs(10);
 
-/// The claim to serve the index.
-pub const SERVES_INDEX: &[u8] = b"claim/index";
+/// The claim to manage the index: to say which process serves which partition.
+pub const MANAGES_INDEX: &[u8] = b"claim/index";
 
 /// Who has a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub trait WatchHolder: Send + Sync + Debug {
 #[derive(Debug)]
 pub struct Waiting<'a> {
     /// The claim.
-    pub key: &'static [u8],
+    pub key: Bytes,
     /// Who waits.
     pub holder: Holder,
     /// Tells whether the present holder is gone.
@@ -80,7 +80,7 @@ pub struct Waiting<'a> {
 pub struct Claim {
     coordinator: Arc<dyn Coordinator>,
     clock: Arc<dyn Clock>,
-    key: &'static [u8],
+    key: Bytes,
     session: Session,
     /// What wrote the key. A key of another revision is somebody else's.
     revision: Revision,
@@ -148,15 +148,14 @@ impl Waiting<'_> {
         coordinator: &Arc<dyn Coordinator>,
         clock: &Arc<dyn Clock>,
     ) -> Result<Attempt, Error> {
-        let Self { key, holder, .. } = *self;
-        let name = Bytes::from_static(key);
+        let (name, holder) = (self.key.clone(), self.holder);
         let when = Compare::Absent(name.clone());
-        if let Some(found) = coordinator.get(key).await? {
+        if let Some(found) = coordinator.get(&name).await? {
             return Ok(Attempt::Taken(found));
         }
         let sent = clock.boot_time();
         let session = coordinator.open_session(CLAIM_TTL).await?;
-        let put = [Op::PutWithSession(name, holder.encode(), session)];
+        let put = [Op::PutWithSession(name.clone(), holder.encode(), session)];
         let revision = match coordinator.txn(&[when], &put).await {
             Ok(TxnReply::Committed(revision)) => revision,
             // If the answer was lost, the key goes with its session. What the key says now would
@@ -169,6 +168,7 @@ impl Waiting<'_> {
         };
         let (coordinator, clock) = (Arc::clone(coordinator), Arc::clone(clock));
         let (until, is_released) = (AtomicU64::new(0), AtomicBool::new(false));
+        let key = name;
         let claim = Claim { coordinator, clock, key, session, revision, until, is_released };
         claim.renewed(sent);
         Ok(Attempt::Claimed(claim))
@@ -181,7 +181,7 @@ impl Waiting<'_> {
         clock: &dyn Clock,
         (found, may_take): (&Versioned, bool),
     ) -> Result<IsFree, Error> {
-        let mut watch = coordinator.watch(self.key, found.mod_revision).await?;
+        let mut watch = coordinator.watch(&self.key, found.mod_revision).await?;
         let by = Holder::decode(&found.value).filter(|_| may_take);
         let gone = async {
             match by {
@@ -197,7 +197,7 @@ impl Waiting<'_> {
         }
         let node = by.map(|by| by.node.get());
         tracing::warn!(node, "nobody listens where the claim is held: it is taken");
-        let key = Bytes::from_static(self.key);
+        let key = self.key.clone();
         let when = Compare::ModRevision(key.clone(), found.mod_revision);
         // Whatever became of it: the next attempt looks.
         match coordinator.txn(&[when], &[Op::Delete(key)]).await {
@@ -211,7 +211,7 @@ impl Claim {
     /// The coordinator, for changes that are made only while the claim is held.
     #[must_use]
     pub fn guard(&self) -> Guarded {
-        Guarded::new(Arc::clone(&self.coordinator), Bytes::from_static(self.key), self.revision)
+        Guarded::new(Arc::clone(&self.coordinator), self.key.clone(), self.revision)
     }
 
     /// Renews the claim until it is lost.
@@ -239,7 +239,7 @@ impl Claim {
     /// Renews the session. Returns whether the key is still its own.
     async fn renew(&self) -> Result<bool, Error> {
         self.coordinator.keep_alive(self.session).await?;
-        let found = self.coordinator.get(self.key).await?;
+        let found = self.coordinator.get(&self.key).await?;
         Ok(found.is_some_and(|found| found.mod_revision == self.revision))
     }
 
@@ -318,7 +318,7 @@ mod tests {
 
         async fn wait_unless_gone(&self, node: u64, incarnation: u64, watch: &Gone) -> Claim {
             let holder = holder(node, incarnation);
-            let waiting = Waiting { key: SERVES_INDEX, holder, watch };
+            let waiting = Waiting { key: Bytes::from_static(MANAGES_INDEX), holder, watch };
             waiting.run(&self.coordinator, &self.env.clock).await
         }
 
@@ -382,7 +382,7 @@ mod tests {
         // It wakes up, and learns that it has lost the claim.
         first.keep().await;
         assert!(!first.is_held());
-        let has_it = Holder::of(&*world.coordinator, SERVES_INDEX).await.unwrap();
+        let has_it = Holder::of(&*world.coordinator, MANAGES_INDEX).await.unwrap();
         assert_eq!(has_it, Some(holder(2, 2)));
     }
 
@@ -411,7 +411,7 @@ mod tests {
         let start = world.env.clock.monotonic();
         let second = world.wait_unless_gone(2, 2, &Gone(Some(holder(1, 1)))).await;
         assert!(world.env.clock.monotonic() - start < Duration::from_secs(1));
-        let has_it = || Holder::of(&*world.coordinator, SERVES_INDEX);
+        let has_it = || Holder::of(&*world.coordinator, MANAGES_INDEX);
         assert_eq!(has_it().await.unwrap(), Some(holder(2, 2)));
         // It was not gone. It changes nothing any more, and learns that it has lost the claim.
         let key = Bytes::from_static(b"key");
@@ -427,7 +427,7 @@ mod tests {
     async fn claim_whose_key_is_another_ones_is_lost() {
         let world = World::new();
         let claim = Arc::new(world.wait(1, 1).await);
-        let key = Bytes::from_static(SERVES_INDEX);
+        let key = Bytes::from_static(MANAGES_INDEX);
         let put = Op::Put(key, holder(1, 1).encode());
         world.coordinator.txn(&[], &[put]).await.unwrap();
         let keeping = Arc::clone(&claim);

@@ -32,6 +32,7 @@ pub mod cluster;
 pub mod counter;
 pub mod embedded;
 pub mod etcd;
+pub mod hosts;
 pub mod nodes;
 pub mod simulated;
 pub mod trust;

@@ -8,14 +8,22 @@ use crate::index::api::Error;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::HostId;
+use crate::types::NodeId;
 use crate::types::PartitionId;
 use crate::types::PartitionKeys;
 use crate::types::RoutingKey;
 use crate::types::Stripe;
 
+mod followed;
+
+pub use followed::{FollowedMap, Found};
+
 /// Coordinator keys of descriptors: this, then the id as 16 hex digits.
 pub const PARTITION_PREFIX: &str = "partition/";
 
+/// The version that names the node of the host, as in a cluster.
+const WITH_NODE: u8 = 4;
+/// The version of a node alone.
 const DESCRIPTOR_VERSION: u8 = 3;
 /// The version before there were stripes.
 const WITHOUT_STRIPE: u8 = 2;
@@ -43,29 +51,34 @@ impl PartitionDescriptor {
     /// The value the coordinator holds. Layout: `api-spec/log-record.md`.
     #[must_use]
     pub fn encode(&self) -> Bytes {
-        let mut value = vec![DESCRIPTOR_VERSION];
-        let stripe = self.keys.stripe();
-        let fields = (self.id, self.keys.range(), self.epoch, &self.log, self.host, stripe);
-        value.extend(postcard::to_stdvec(&fields).expect("numbers and bytes always encode"));
-        value.into()
+        let (stripe, host) = (self.keys.stripe(), self.host.number());
+        let fields = (self.id, self.keys.range(), self.epoch, &self.log, host, stripe);
+        let (version, encoded) = match self.host.node().get() {
+            0 => (DESCRIPTOR_VERSION, postcard::to_stdvec(&fields)),
+            node => (WITH_NODE, postcard::to_stdvec(&(fields, node))),
+        };
+        let encoded = encoded.expect("numbers and bytes always encode");
+        [&[version], encoded.as_slice()].concat().into()
     }
 
     /// Decodes a value; `None` if it is malformed or of an unknown version.
     #[must_use]
     pub fn decode(value: &[u8]) -> Option<Self> {
         let (&version, fields) = value.split_first()?;
-        let (id, range, epoch, log, host, stripe) = match version {
-            DESCRIPTOR_VERSION => whole::<(_, _, _, _, _, Option<Stripe>)>(fields)?,
+        let ((id, range, epoch, log, host, stripe), node) = match version {
+            WITH_NODE => whole::<((_, _, _, _, _, Option<Stripe>), u64)>(fields)?,
+            DESCRIPTOR_VERSION => (whole(fields)?, 0),
             WITHOUT_STRIPE => {
                 let (id, range, epoch, log, host) = whole(fields)?;
-                (id, range, epoch, log, host, None)
+                ((id, range, epoch, log, host, None), 0)
             }
             WITHOUT_HOST => {
                 let (id, range, epoch, log) = whole(fields)?;
-                (id, range, epoch, log, HostId::new(0), None)
+                ((id, range, epoch, log, 0, None), 0)
             }
             _ => return None,
         };
+        let host = HostId::of(NodeId::new(node), host);
         let keys = match stripe {
             None => PartitionKeys::from(range),
             Some(read) => PartitionKeys::striped(range, Stripe::new(read.number(), read.of())?),

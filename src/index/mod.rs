@@ -79,7 +79,7 @@ pub use engine::{Config, CutPartition, Dependencies, ExtentRecord, KeptExtents, 
 pub use engine::{NO_EXTENT_ID, RECORD_CHANGES, TOO_MANY_RUNS};
 pub use inflight::{ClusterRequests, InFlight, LocalRequests, Processes, ReadNote};
 pub use load::{Class, Counts, Load};
-pub use map::{PartitionDescriptor, PartitionMap};
+pub use map::{FollowedMap, Found, PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;
 pub use objects::{Objects, upload_marker_before};
 pub use record::{AccountRecord, BlobRecord, ContainerRecord, ScopeRecord, UploadRecord};
@@ -87,3 +87,4 @@ pub use record::{CopyJob, CopyLink, CopyRecord, CopyStatus, Encryption, ListedFi
 pub use record::{UserKey, UserRecord};
 pub use server::{CHILDREN_MAX, ChangeError, Changed, ConsistentCut, CutError, IndexServer};
 pub use server::{ChangeEvent, ChangeKind, LoadReports, PartitionCounts, PartitionStatus};
+pub use server::{Giver, create_map};

@@ -46,7 +46,7 @@ fn line(log: &AuditLog, plan: &Plan, outcome: Option<&str>) {
         Plan::Split(id, keys) => ("SplitPartition", one(id), json!({ "ways": keys.len() + 1 })),
         Plan::SplitEvenly(id, ways) => ("SplitPartition", one(id), json!({ "ways": ways })),
         Plan::Stripe(id, _, stripes) => ("StripePartition", one(id), json!({ "stripes": stripes })),
-        Plan::Move(id, host) => ("MovePartition", one(id), json!({ "host": host.get() })),
+        Plan::Move(id, host) => ("MovePartition", one(id), json!({ "host": host.number() })),
         Plan::Merge(ids) => {
             let all: Vec<String> = ids.iter().map(one).collect();
             ("MergePartitions", all.join(","), Value::Null)

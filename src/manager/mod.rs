@@ -6,6 +6,9 @@
 //!    merge. It has no clock and no I/O, so the simulation can replay days of load.
 //! 3. `audit_line.rs`: the line of the audit log for each change.
 //!
+//! In a cluster, `hosts.rs` says which process serves which partition; one process does that for all.
+//! The others decide about their own partitions.
+//!
 //! Invariants: a split key is a routing key, so a blob is never divided · one hot blob never causes
 //! a split, because no split helps it · the number of changes in a tick is bounded, and so is the
 //! share of the load that moves.
@@ -15,9 +18,11 @@
 
 mod audit_line;
 mod balancer;
+mod hosts;
 mod policy;
 #[cfg(test)]
 mod tests;
 
 pub use balancer::{Manager, Setup};
+pub use hosts::{HostManager, MovesPartitions};
 pub use policy::{Policy, PolicyConfig, TICK};

@@ -94,7 +94,7 @@ impl Rig {
 
     /// The hosts that serve something.
     fn busy_hosts(&self) -> BTreeSet<u64> {
-        self.server.status().iter().map(|one| one.host.get()).collect()
+        self.server.status().iter().map(|one| one.host.number()).collect()
     }
 
     async fn has(&self, number: u64) -> bool {

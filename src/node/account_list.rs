@@ -4,10 +4,13 @@
 //! 2. [`AccountList::complete`] reads the rest when these partitions are open.
 //! 3. In a cluster, [`AccountList::follow`] reads those again that other front ends change.
 
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
 use serde_json::json;
 
@@ -19,6 +22,8 @@ use crate::audit_log::Principal;
 use crate::audit_log::Thing;
 use crate::auth::SecretContext;
 use crate::coordinator::IdAllocator;
+use crate::coordinator::hosts::HostClaim;
+use crate::env::Clock;
 use crate::env::Env;
 use crate::frontend::Accounts;
 use crate::frontend::Secrets;
@@ -39,6 +44,7 @@ use crate::index::remote::ClusterIndex;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::KeyRange;
+use crate::types::NodeId;
 use crate::types::RoutingKey;
 
 use super::config::AccountConfig;
@@ -47,6 +53,8 @@ use super::error::NodeError;
 
 /// How often the accounts that could not be read are read again.
 const AGAIN: Duration = Duration::from_secs(1);
+/// The accounts of a process that does not say for so long which of them it has changed are in doubt.
+const SILENT: Duration = Duration::from_secs(25);
 /// The pause before it is asked again which accounts have changed.
 const CHANGES_PAUSE: Duration = Duration::from_millis(100);
 
@@ -138,29 +146,100 @@ impl AccountList {
             let (list, index, accounts) = (Arc::clone(&self), Arc::clone(&index), accounts.clone());
             let (clock, stop) = (Arc::clone(&clock), stop.clone());
             async move {
-                let following = async {
-                    let mut seen = None;
-                    loop {
-                        seen = match index.accounts_after(seen).await {
-                            Ok(changed) => list.read_changed(changed, &accounts).await,
-                            Err(error) => {
-                                tracing::debug!(%error, "changes of accounts are asked for again");
-                                None
-                            }
-                        };
-                        if seen.is_none() {
-                            clock.sleep(CHANGES_PAUSE).await;
-                        }
-                    }
-                };
                 tokio::select! {
                     biased;
                     () = stop.cancelled() => {}
-                    () = following => {}
+                    () = list.keep_up(&index, &accounts, &*clock) => {}
                 }
             }
         };
         drop(env.supervise("changed accounts", stopping, following));
+    }
+
+    /// Asks each process that serves partitions which accounts it has changed, and reads those
+    /// again. What a process did that has ended is not known: then all are read again. Accounts of a
+    /// process that does not answer for long are in doubt.
+    async fn keep_up(&self, index: &ClusterIndex, accounts: &Accounts, clock: &dyn Clock) {
+        let ask = async |host: HostClaim, seen: Option<ChangesTo>| {
+            if seen.is_none() {
+                clock.sleep(CHANGES_PAUSE).await;
+            }
+            (host, index.accounts_after(host, seen).await)
+        };
+        let mut heard: BTreeMap<NodeId, Duration> = BTreeMap::new();
+        let (mut asked, mut answers) = (Vec::new(), FuturesUnordered::new());
+        let mut reading = FuturesUnordered::new();
+        let mut is_one_gone = false;
+        loop {
+            let hosts = index.hosts();
+            for host in &hosts {
+                if !asked.contains(host) {
+                    asked.push(*host);
+                    heard.insert(host.holder.node, clock.monotonic());
+                    answers.push(ask(*host, None));
+                }
+            }
+            if is_one_gone && reading.is_empty() {
+                is_one_gone = false;
+                reading.push(self.read_all_when_served(accounts, clock));
+            }
+            let (host, answer) = tokio::select! {
+                biased;
+                Some(answer) = answers.next(), if !answers.is_empty() => answer,
+                Some(is_read) = reading.next(), if !reading.is_empty() => {
+                    is_one_gone |= !is_read;
+                    continue;
+                }
+                () = index.hosts_changed_from(&hosts) => continue,
+            };
+            let (node, now) = (host.holder.node, clock.monotonic());
+            let seen = match answer {
+                Ok(changed) => {
+                    heard.insert(node, now);
+                    self.read_changed(changed, accounts).await
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "changes of accounts are asked for again");
+                    None
+                }
+            };
+            if !index.hosts().contains(&host) {
+                asked.retain(|other| *other != host);
+                is_one_gone = true;
+                continue;
+            }
+            if heard.get(&node).is_some_and(|at| now >= *at + SILENT) {
+                heard.insert(node, now);
+                self.doubt_those_of(node, accounts);
+            }
+            answers.push(ask(host, seen));
+        }
+    }
+
+    /// Puts the accounts in doubt whose rows this node serves.
+    fn doubt_those_of(&self, node: NodeId, accounts: &Accounts) {
+        let map = self.router.map();
+        let is_there = |name: &AccountName| {
+            let owner = map.owner(RoutingKey::account(name).as_bytes());
+            owner.is_some_and(|owner| owner.host.node() == node)
+        };
+        let mut names: Vec<AccountName> =
+            accounts.all().into_iter().map(|account| account.name.clone()).collect();
+        names.retain(is_there);
+        tracing::warn!(%node, accounts = names.len(), "it does not say which accounts it changed");
+        names.iter().for_each(|name| accounts.doubt(&self.router, name));
+    }
+
+    /// Reads all accounts again once all their partitions are served. Returns whether it could.
+    async fn read_all_when_served(&self, accounts: &Accounts, clock: &dyn Clock) -> bool {
+        // Without this, changes of accounts would have to wait until they are.
+        let found = AccountRows::read(&self.router, &[AccountRows::table()]).await;
+        let are_served = found.is_ok_and(|found| found.unread.is_empty());
+        if are_served && self.read_all_again(accounts).await {
+            return true;
+        }
+        clock.sleep(CHANGES_PAUSE).await;
+        false
     }
 
     /// Reads accounts again. Returns what was seen by that; `None` if they could not be read.

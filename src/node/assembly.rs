@@ -37,6 +37,7 @@ use crate::reclaim::ReclaimMetrics;
 use crate::reclaim::Setup;
 use crate::telemetry::Registry;
 use crate::types::ClusterNumber;
+use crate::types::NodeId;
 use crate::types::RoutingKey;
 
 use super::error::NodeError;
@@ -51,6 +52,8 @@ pub struct Base {
     pub capacity: Arc<dyn Capacity>,
     /// Descriptors and counters.
     pub coordinator: Arc<dyn Coordinator>,
+    /// The node of a cluster that this process is; zero if it is alone.
+    pub node: NodeId,
     /// The number that new ids carry.
     pub cluster: ClusterNumber,
     /// Issues the ids of extents.
@@ -69,7 +72,8 @@ impl Base {
         let ids = IdAllocator::new(Arc::clone(&coordinator), cluster, counter::EXTENT_IDS);
         let extent_ids = Arc::new(ids);
         let (leases, writers) = (None, None);
-        Self { env, capacity, coordinator, cluster, extent_ids, leases, writers }
+        let node = NodeId::new(0);
+        Self { env, capacity, coordinator, node, cluster, extent_ids, leases, writers }
     }
 
     /// The base of a node alone, with this storage.
@@ -133,6 +137,7 @@ impl IndexParts {
             env: Env { tasks: tasks.clone(), ..base.env.clone() },
             capacity: Arc::clone(&base.capacity),
             coordinator: Arc::clone(&base.coordinator),
+            node: base.node,
             cluster: base.cluster,
             extent_ids: Arc::clone(&base.extent_ids),
             machine: Arc::new(Objects),
@@ -167,18 +172,18 @@ impl IndexParts {
         Manager::start(manager::Setup { index, env, policy, audit_log })
     }
 
-    /// Starts reclaim. It frees through `capacity`, that of the node or a wrapper of it, what no
-    /// request needs any more.
+    /// Starts reclaim.
     #[must_use]
     pub fn reclaim(
         &self,
         env: &Env,
         config: ReclaimConfig,
-        (capacity, requests): (Arc<dyn Capacity>, Arc<dyn RunningRequests>),
+        Used { host, capacity, requests }: Used,
         registry: &mut Registry,
     ) -> Arc<Reclaim> {
         Reclaim::start(Setup {
-            host: Arc::clone(&self.host),
+            host,
+            node: self.base.node,
             partitions: Arc::new(CoordinatorPartitions(Arc::clone(&self.base.coordinator))),
             capacity,
             requests,
@@ -189,6 +194,17 @@ impl IndexParts {
             index: self.metrics.clone(),
         })
     }
+}
+
+/// What reclaim uses.
+#[derive(Debug)]
+pub struct Used {
+    /// The partitions of all processes.
+    pub host: Arc<dyn IndexHost>,
+    /// What it frees through: the extents, or a wrapper of them.
+    pub capacity: Arc<dyn Capacity>,
+    /// It frees what none of these requests needs any more.
+    pub requests: Arc<dyn RunningRequests>,
 }
 
 /// The running requests of a front end, and those of all front ends.

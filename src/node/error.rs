@@ -262,10 +262,10 @@ pub enum NodeError {
         /// In how many groups.
         groups: usize,
     },
-    /// Another node serves the index now.
+    /// Other nodes serve its partitions now.
     #[error(
-        "this node could not renew its claim to serve the index, and another one may have it: \
-         start it again, and it waits for its turn"
+        "this node could not renew its claim to serve partitions, and others may have them: start \
+         it again, and it gets some"
     )]
     ClaimLost,
     /// The data directory of a node of a cluster.

@@ -61,7 +61,7 @@ impl Roles {
         let parts = FrontParts::new(base, index.host(), requests.clone(), &env).await?;
         let all_sealed = seal_all(config, &parts.router, front_end.secrets).await?;
         let front = FrontRole::start(config, (parts, env), front_end, (None, registry)).await?;
-        index.start_reclaim(requests.all, registry);
+        index.start_reclaim(index.host(), requests.all, registry);
         front.show_partitions(index.index());
         Ok(Self { index, front, all_sealed })
     }

@@ -94,7 +94,7 @@ struct PurgePass<'a> {
 impl PurgePass<'_> {
     async fn deleted_containers(&self) -> Result<Vec<ContainerKey>, Error> {
         let mut all = Vec::new();
-        for partition in self.map.partitions() {
+        for partition in self.reclaim.own(self.map) {
             let found = self.reclaim.host.ask(target(partition), ReadDeadContainers);
             let deleted = match found.await {
                 Ok(deleted) => deleted,

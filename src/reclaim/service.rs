@@ -31,8 +31,8 @@ use crate::reclaim::tags::TagPass;
 const PAUSES_MAX: u32 = 8;
 
 impl Reclaim {
-    /// Starts the loops as tasks of `env`; they end when it stops. Call it when all partitions are
-    /// open.
+    /// Starts the loops as tasks of `env`; they end when it stops. Partitions that open later are
+    /// passed over until then.
     pub fn start(setup: Setup) -> Arc<Self> {
         let reclaim = Self::new(setup);
         let (env, stop) = (&reclaim.env, reclaim.env.tasks.stopping());
@@ -69,7 +69,7 @@ impl Reclaim {
         }
     }
 
-    /// One pass over all partitions. Returns whether there is more to do soon. A partition that
+    /// One pass over all partitions of this process. Returns whether there is more to do soon. A partition that
     /// fails does not keep the pass from the others.
     pub(super) async fn pass(&self, state: &mut PassState) -> bool {
         let map = match self.partitions.map().await {
@@ -86,12 +86,12 @@ impl Reclaim {
         let end_now = state.ended.is_none_or(end_due);
         let mut busy = false;
         state.seen = Seen::default();
-        let owners: BTreeSet<Ownership> = map.partitions().iter().map(Ownership::of).collect();
+        let owners: BTreeSet<Ownership> = self.own(&map).map(Ownership::of).collect();
         state.marks.retain(|owner, _| owners.contains(owner));
         state.tags_from.retain(|owner, _| owners.contains(owner));
         let passed_over = self.metrics.passed_over.get();
         let mut tags = TagPass::new(self, &map);
-        for partition in map.partitions() {
+        for partition in self.own(&map) {
             let owner = Ownership::of(partition);
             let marks = state.marks.entry(owner).or_default();
             match garbage::free(self, target(partition), marks, &mut state.seen).await {

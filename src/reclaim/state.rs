@@ -9,6 +9,7 @@ use crate::env::Env;
 use crate::index;
 use crate::index::FixedMap;
 use crate::index::IndexHost;
+use crate::index::PartitionDescriptor;
 use crate::index::PartitionMap;
 use crate::index::Running;
 use crate::index::RunningRequests;
@@ -16,12 +17,15 @@ use crate::reclaim::config::ReclaimConfig;
 use crate::reclaim::error::Error;
 use crate::reclaim::metrics::ReclaimMetrics;
 use crate::reclaim::partitions::Partitions;
+use crate::types::NodeId;
 
 /// The parts of the store that reclaim uses.
 #[derive(Debug)]
 pub struct Setup {
-    /// The partitions hosted here: all of the map.
+    /// All partitions of the map. In a cluster other processes serve some of them.
     pub host: Arc<dyn IndexHost>,
+    /// The node whose partitions it works on; zero if it is alone.
+    pub node: NodeId,
     /// The partition map.
     pub partitions: Arc<dyn Partitions>,
     /// The extents.
@@ -44,6 +48,7 @@ pub struct Setup {
 #[derive(Debug)]
 pub struct Reclaim {
     pub(super) host: Arc<dyn IndexHost>,
+    node: NodeId,
     pub(super) partitions: Arc<dyn Partitions>,
     pub(super) capacity: Arc<dyn Capacity>,
     pub(super) requests: Arc<dyn RunningRequests>,
@@ -60,6 +65,7 @@ impl Reclaim {
     pub fn new(setup: Setup) -> Arc<Self> {
         let Setup {
             host,
+            node,
             partitions,
             capacity,
             requests,
@@ -71,6 +77,7 @@ impl Reclaim {
         } = setup;
         Arc::new(Self {
             host,
+            node,
             partitions,
             capacity,
             requests,
@@ -88,6 +95,15 @@ impl Reclaim {
     /// [`Error::Index`] when that is not known: take it for a yes.
     pub(super) async fn is_running(&self, asked: Running) -> Result<bool, Error> {
         Ok(self.requests.is_running(asked).await?)
+    }
+
+    /// The partitions of a map that this process serves. Reclaim of other processes works on theirs.
+    pub(super) fn own<'a>(
+        &self,
+        map: &'a PartitionMap,
+    ) -> impl Iterator<Item = &'a PartitionDescriptor> {
+        let node = self.node;
+        map.partitions().iter().filter(move |one| one.host.node() == node)
     }
 
     /// A client of the owners in this map.

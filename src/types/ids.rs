@@ -48,10 +48,6 @@ id! {
     PartitionId, "{}"
 }
 id! {
-    /// The id of a host of partitions. Host zero always exists.
-    HostId, "{}"
-}
-id! {
     /// The id of a node of a cluster. A node that is set up anew, with an empty directory, gets a
     /// new id.
     NodeId, "{}"
@@ -78,6 +74,49 @@ id! {
     /// The permanent id of an extent: the cluster that created it in the upper 16 bits, a counter
     /// below.
     ExtentId, "{:016x}"
+}
+
+/// The id of a host of partitions: the node whose process it is in, and its number there. Host zero
+/// of a node always exists. The hosts of a node alone are those of node zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct HostId {
+    node: NodeId,
+    number: u64,
+}
+
+impl HostId {
+    /// A host of a node alone.
+    #[must_use]
+    pub const fn new(number: u64) -> Self {
+        Self::of(NodeId::new(0), number)
+    }
+
+    /// A host of a node of a cluster.
+    #[must_use]
+    pub const fn of(node: NodeId, number: u64) -> Self {
+        Self { node, number }
+    }
+
+    /// The node; zero if it is alone.
+    #[must_use]
+    pub const fn node(self) -> NodeId {
+        self.node
+    }
+
+    /// The number of the host in its process.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.number
+    }
+}
+
+impl fmt::Display for HostId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.node.get() {
+            0 => write!(f, "{}", self.number),
+            node => write!(f, "{node}.{}", self.number),
+        }
+    }
 }
 
 impl Generation {

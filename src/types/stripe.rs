@@ -105,6 +105,17 @@ impl PartitionKeys {
         self.range.contains(row) && self.stripe.is_none_or(|stripe| stripe.holds_row(row))
     }
 
+    /// Whether a key can be one of both. Stripes of one range have no key in common.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let are_two_stripes = match (self.stripe, other.stripe) {
+            (Some(one), Some(two)) => one.of == two.of && one.number != two.number,
+            (None, _) | (_, None) => false,
+        };
+        self.range.intersect(&other.range).is_some()
+            && !(are_two_stripes && self.range == other.range)
+    }
+
     /// The union of these, if they are neighbours in key order without gaps, or all stripes of one
     /// range.
     #[must_use]

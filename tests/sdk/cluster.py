@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Four nodes of a cluster, an etcd, and HAProxy as docs/cluster.md says, under the load of kill9.py. Three of the nodes have a front end, to
-which HAProxy sends clients by turns; one of them serves the index. The fourth has copies alone.
+which HAProxy sends clients by turns; each of them serves some partitions of the index, and one of them manages it. The fourth has copies
+alone.
 
 In turns, while workers change blobs of every kind:
 
 * kill -9 of the node that only has copies: no client notices it;
-* kill -9 of a front end, which has copies too: clients of the others do not notice it;
-* kill -9 of the node that serves the index: another one takes over;
+* kill -9 of a node with a front end, which has copies and serves partitions too: others take those over;
+* kill -9 of the node that manages the index, and serves partitions: others take over;
 * a pause of that node, longer than its claim and its read leases: another one takes over, and when the first one goes on it answers nothing
   that is stale, and its process ends;
-* SIGTERM of that node: it hands over, and ends with exit code 0;
+* SIGTERM of that node: others get its partitions, and it ends with exit code 0;
 * kill -9 of all nodes;
 * kill -9 of etcd, which is there again after a minute (20 s with --small): no client notices it.
 
@@ -17,7 +18,7 @@ After each one every blob must be in a state that its worker can explain, as in 
 
 * a node with copies is lost for good, with its disk, and another node is added: all groups get their copies again;
 * a node is drained and removed; its process ends;
-* the node that serves the index is lost with its disk.
+* the node that manages the index is lost with its disk.
 
 After each of these every blob is read once more. A key that is rotated at one front end is refused at the others within a second. In the
 end `cluster status` is compared with what is true.
@@ -50,7 +51,8 @@ PAUSE_SECONDS = 6
 # Of nodes (coordinator/nodes.rs).
 SESSION_SECONDS = 12
 REPAIR_SECONDS = 300
-READERS = 8
+# Partitions of the container.
+PARTITIONS = 8
 
 
 class Cycles(load.Cycles):
@@ -75,7 +77,7 @@ class Harm:
 
     def __init__(self, cluster, verdicts, away_seconds):
         self.cluster, self.verdicts, self.away_seconds = cluster, verdicts, away_seconds
-        self.kinds = [self.copies, self.front_end, self.serving, self.pause, self.stop, self.everything, self.etcd]
+        self.kinds = [self.copies, self.front_end, self.managing, self.pause, self.stop, self.everything, self.etcd]
         self.last, self.takeovers = None, {"kill -9": [], "a pause": []}
 
     def crash(self, cycle):
@@ -89,47 +91,51 @@ class Harm:
         time.sleep(2)
 
     def front_end(self):
-        """A node that answers clients and does not serve the index is killed."""
+        """A node that answers clients, serves partitions, and does not manage the index is killed."""
         self.cluster.front_ends()[0].kill()
         time.sleep(2)
 
-    def serving(self):
-        """The node that serves is killed."""
-        self.cluster.until_serving().kill()
+    def managing(self):
+        """The node that manages is killed."""
+        self.cluster.until_managing().kill()
         self.takeovers["kill -9"].append(self.cluster.until_served())
 
     def pause(self):
-        """The node that serves stands still while another one takes over."""
-        before = self.cluster.until_serving()
-        service = self.cluster.account.service()
-        service.get_container_client(CONTAINER).upload_blob("fresh", b"old", overwrite=True)
+        """The node that manages stands still while others take over."""
+        before = self.cluster.until_managing()
+        container = self.cluster.account.service().get_container_client(CONTAINER)
+        for _, name in self.cluster.probes:
+            container.upload_blob(name, b"old", overwrite=True)
         answers = queue.Queue()
         with paused(before):
             began = time.monotonic()
-            self.cluster.until_serving(besides=before)
+            self.cluster.until_managing(besides=before)
             self.cluster.until_served()
             self.takeovers["a pause"].append(time.monotonic() - began)
-            service.get_container_client(CONTAINER).upload_blob("fresh", b"new", overwrite=True)
+            for _, name in self.cluster.probes:
+                container.upload_blob(name, b"new", overwrite=True)
             time.sleep(max(0, PAUSE_SECONDS - (time.monotonic() - began)))
             # They are waiting for it when it goes on.
-            readers = [threading.Thread(target=lambda: answers.put(read(before))) for _ in range(READERS)]
+            names = [name for _, name in self.cluster.probes]
+            readers = [threading.Thread(target=lambda name=name: answers.put(read(before, name))) for name in names]
             for reader in readers:
                 reader.start()
             time.sleep(0.5)
         for reader in readers:
             reader.join()
-        said = [answers.get() for _ in range(READERS)]
+        said = [answers.get() for _ in readers]
         self.verdicts.none("stale answers of a node that was paused", [answer for answer in said if answer not in (None, b"new")])
         ended = wait_until(lambda: not before.running(), 30, 0.05)
         self.verdicts.check("its process ends", ended and before.process.returncode == 1, "exit code 1", before.process.returncode)
-        service.get_container_client(CONTAINER).delete_blob("fresh")
+        for _, name in self.cluster.probes:
+            container.delete_blob(name)
 
     def stop(self):
-        """The node that serves is stopped in order."""
-        before = self.cluster.until_serving()
+        """The node that manages is stopped in order."""
+        before = self.cluster.until_managing()
         before.send(signal.SIGTERM)
         began = time.monotonic()
-        self.cluster.until_serving(besides=before)
+        self.cluster.until_managing(besides=before)
         self.cluster.until_served()
         self.verdicts.figure("handed over in", f"{time.monotonic() - began:.1f} s")
         self.verdicts.equal("exit code after SIGTERM", before.process.wait(60), 0)
@@ -146,6 +152,18 @@ class Harm:
         self.cluster.etcd.start()
         # Longer than all sessions.
         time.sleep(SESSION_SECONDS)
+
+
+def spread(cluster, subjects, verdicts):
+    """Splits the container of the load, and waits until each node has some of the partitions."""
+    names = sorted(subject.name for mine in subjects for subject in mine)
+    borders = names[::len(names) // PARTITIONS][1:PARTITIONS]
+    cluster.probes = [(CONTAINER, border + "!") for border in [names[0], *borders]]
+    holder = next(node for node in cluster.nodes if cluster.partitions().get(node.name))
+    commands.command(holder, "partitions", "split", *[f"{cluster.account.name}/{CONTAINER}/{border}" for border in borders])
+    began = time.monotonic()
+    verdicts.figure("partitions of each node", cluster.until_even())
+    verdicts.figure("even after", f"{time.monotonic() - began:.1f} s")
 
 
 def replace_nodes(cluster, cycles, verdicts):
@@ -174,6 +192,7 @@ def replace_nodes(cluster, cycles, verdicts):
         began = time.monotonic()
         empty = wait_until(lambda: groups_of(cluster, drained) == 0, REPAIR_SECONDS, 0.2)
         verdicts.check("a drained node has no copies", empty, "0 groups", groups_of(cluster, drained))
+        verdicts.equal("and serves no partition", cluster.partitions()[drained.name], 0)
         verdicts.figure("drained in", f"{time.monotonic() - began:.1f} s")
         verdicts.equal("exit code of `cluster remove`", cluster.command("remove", drained.name)[0], 0)
         wait_until(lambda: not drained.running(), 30, 0.05)
@@ -183,7 +202,7 @@ def replace_nodes(cluster, cycles, verdicts):
 
     def lose_server():
         """What is left are copies that repair has made, and those of one node."""
-        before = cluster.until_serving()
+        before = cluster.until_managing()
         before.kill()
         shutil.rmtree(before.data[0])
         verdicts.equal("exit code of `cluster remove --lost`", cluster.command("remove", before.name, "--lost")[0], 0)
@@ -223,7 +242,7 @@ def rotated_key(cluster, verdicts):
 
 def certificates(cluster, verdicts):
     """Who has no certificate of the cluster is not answered, and a token is good once."""
-    host, _, port = cluster.serving().node_address.partition(":")
+    host, _, port = cluster.managing().node_address.partition(":")
 
     nobody = ssl.create_default_context()
     nobody.check_hostname, nobody.verify_mode = False, ssl.CERT_NONE
@@ -259,11 +278,11 @@ def groups_of(cluster, node):
     return next(known["groups"] for known in cluster.status()["nodes"] if known["name"] == node.name)
 
 
-def read(node):
-    """What a node says of the blob that was changed while it was paused; None if it does not answer."""
+def read(node, name):
+    """What a node says of a blob that was changed while it was paused; None if it does not answer."""
     try:
         service = Account(node.blob_address).service(connection_timeout=2, read_timeout=10)
-        return service.get_blob_client(CONTAINER, "fresh").download_blob().readall()
+        return service.get_blob_client(CONTAINER, name).download_blob().readall()
     except HttpResponseError as error:
         if error.status_code != 503:
             raise
@@ -281,6 +300,7 @@ def main(options, scratch):
         everything = load.everything(cluster, other, CONTAINER, options.threads)
         store = load.AzureStore(cluster.account, CONTAINER)
         harm = Harm(cluster, verdicts, 20 if options.small else 60)
+        spread(cluster, everything, verdicts)
         cycles = Cycles(harm, store, everything, options)
         cycles.run_all("load, harm, verify", options.cycles, harm.crash)
         for after, seconds in harm.takeovers.items():
@@ -297,8 +317,8 @@ def main(options, scratch):
         others = {harm: codes for harm, codes in refused.items() if harm not in ("pause", "everything")}
         verdicts.equal("of these, not after a pause or the end of all nodes", others, {})
         nodes = {node["name"]: (node["state"], node["serving"]) for node in cluster.status()["nodes"] if node["state"] != "removed"}
-        serving = cluster.serving().name
-        verdicts.equal("cluster status", nodes, {node.name: ("active", node.name == serving) for node in cluster.nodes})
+        verdicts.equal("cluster status", nodes, {node.name: ("active", node.has_front_end) for node in cluster.nodes})
+        verdicts.check("each node serves partitions", all(cluster.until_even().values()), "some", cluster.partitions())
         verdicts.equal("exit codes after SIGTERM", {node.stop() for node in cluster.nodes}, {0})
     cycles.verdicts(verdicts)
     return verdicts.exit_code()

@@ -231,9 +231,9 @@ def run_compose(files, binary, scratch, verdicts):
         at = {node["name"]: (node["state"], node["machine"], node["zone"]) for node in known(nodes[0])}
         wanted = {node.name: ("active", f"machine-{number}", f"zone-{number}") for number, node in enumerate(nodes, 1)}
         verdicts.equal("compose: the nodes that the cluster knows", at, wanted)
-        serving = next(node["name"] for node in known(nodes[0]) if node["serving"])
-        one = next(node for node in nodes if node.name == serving)
-        verdicts.equal("compose: exit code of the node that serves, after SIGTERM", one.stop(), 0)
+        managing = next(node["name"] for node in known(nodes[0]) if node["managing"])
+        one = next(node for node in nodes if node.name == managing)
+        verdicts.equal("compose: exit code of the node that manages, after SIGTERM", one.stop(), 0)
         verdicts.none("compose: blobs are read without it", wrong())
         one.launch()
         until_served(nodes)

@@ -22,7 +22,10 @@ pub(crate) async fn are_all_used(stack: &Stack, store: &SimulatedStore) -> Resul
     // Flushes and compactions make new extents meanwhile.
     for wait in (0..40).map(|wait| 100 + 50 * wait) {
         left = stack.capacity.extents().await;
-        let used = stack.host().owned_extents().await;
+        let mut used = Vec::new();
+        for host in stack.hosts() {
+            used.extend(host.owned_extents().await);
+        }
         let is_left = |kind| matches!(kind, ExtentKind::Log | ExtentKind::Run);
         left.retain(|one| is_left(one.kind) && !used.contains(&one.extent));
         if left.is_empty() {

@@ -1,48 +1,66 @@
-//! The index of a simulated cluster in a process of its own, which front ends of another process
-//! call. The process is killed, stands still, and hands the index over, one life after the other.
+//! The index of a simulated cluster in processes of its own, which a front end of another process
+//! calls. Each serves some partitions, and another process says which. They are killed, stand still,
+//! and stop in order, one life after the other.
 
+mod seen;
+
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use blockyard::capacity::cluster::ClusterCapacity;
 use blockyard::capacity::cluster::Present;
 use blockyard::capacity::groups::GroupFollower;
+use blockyard::capacity::groups::NodeRow;
+use blockyard::coordinator::Compare;
 use blockyard::coordinator::Coordinator;
 use blockyard::coordinator::Guarded;
 use blockyard::coordinator::Op;
+use blockyard::coordinator::Revision;
 use blockyard::coordinator::TxnReply;
+use blockyard::coordinator::claim::CLAIM_TTL;
+use blockyard::coordinator::claim::Holder;
+use blockyard::coordinator::claim::MANAGES_INDEX;
+use blockyard::coordinator::hosts::HostClaims;
+use blockyard::coordinator::hosts::host_claim;
 use blockyard::env::Clock;
 use blockyard::env::Env;
 use blockyard::env::TaskControl;
 use blockyard::env::Tasks;
 use blockyard::index::ClusterRequests;
-use blockyard::index::Error;
+use blockyard::index::FollowedMap;
+use blockyard::index::Giver;
 use blockyard::index::InFlight;
 use blockyard::index::IndexHost;
 use blockyard::index::IndexServer;
 use blockyard::index::LocalRequests;
-use blockyard::index::Processes;
+use blockyard::index::PartitionDescriptor;
 use blockyard::index::WriterSessions;
+use blockyard::index::remote::ClusterIndex;
 use blockyard::index::remote::FrontEnds;
 use blockyard::index::remote::INDEX_SERVICE;
-use blockyard::index::remote::IndexPlace;
 use blockyard::index::remote::IndexService;
 use blockyard::index::remote::KnownWriters;
-use blockyard::index::remote::ServedAt;
+use blockyard::index::remote::Peers;
 use blockyard::index::remote::ServedIndex;
+use blockyard::manager::HostManager;
 use blockyard::node::assembly::Base;
 use blockyard::node::assembly::IndexParts;
 use blockyard::node::assembly::IndexPlan;
+use blockyard::node::assembly::Used;
 use blockyard::reclaim::Reclaim;
 use blockyard::reclaim::ReclaimConfig;
 use blockyard::rpc::CallerConfig;
 use blockyard::rpc::NodeIdentity;
-use blockyard::rpc::RemoteNode;
 use blockyard::telemetry::Registry;
+use blockyard::types::Epoch;
+use blockyard::types::HostId;
+use blockyard::types::KeyRange;
+use blockyard::types::NodeId;
+use blockyard::types::PartitionId;
 use blockyard::types::RoutingKey;
 use bytes::Bytes;
 use tokio::sync::watch;
@@ -51,6 +69,8 @@ use crate::counts::Counts;
 use crate::draw::Draw;
 use crate::nodes::CapacityNodes;
 use crate::nodes::FRONT;
+use crate::nodes::MANAGER;
+use crate::nodes::NUMBER;
 use crate::nodes::Process;
 use crate::nodes::SERVERS;
 use crate::nodes::until_stopped;
@@ -60,10 +80,17 @@ use crate::stack::index_config;
 use crate::watch::Watch;
 use crate::watch::Watched;
 
+use seen::Alive;
+use seen::Gone;
+use seen::Known;
+use seen::Moves;
+use seen::Servers;
+use seen::Sessions;
+
 /// How often groups are repaired.
 const REPAIR_EVERY: Duration = Duration::from_secs(1);
-/// The key of the claim. Each life changes it, so that earlier ones change nothing any more.
-const CLAIM: &[u8] = b"claim/index";
+/// How often it is looked whether a process is gone.
+const LOOKS_EVERY: Duration = Duration::from_millis(100);
 
 /// What each life is made of.
 #[derive(Debug)]
@@ -78,47 +105,37 @@ pub(crate) struct Plan {
     pub(crate) front: CallerConfig,
 }
 
-/// Who has a session: the front end, and the process that serves.
+/// What a process follows of the coordinator.
 #[derive(Debug)]
-struct Sessions {
-    front: NodeIdentity,
-    here: NodeIdentity,
+struct Followed {
+    map: Arc<FollowedMap>,
+    claims: Arc<HostClaims>,
 }
 
-impl FrontEnds for Sessions {
-    fn all(&self) -> Vec<NodeIdentity> {
-        vec![self.front, self.here]
-    }
-
-    fn has(&self, process: NodeIdentity) -> bool {
-        process == self.front || process == self.here
-    }
-}
-
-/// The processes whose requests the process that serves asks about.
-#[derive(Debug)]
-struct Known {
-    served: Arc<ServedIndex>,
-    sessions: Arc<Sessions>,
-    front: Arc<RemoteNode>,
-}
-
-#[async_trait]
-impl Processes for Known {
-    async fn all(&self) -> Result<Vec<NodeIdentity>, Error> {
-        Ok(self.served.front_ends(&*self.sessions))
-    }
-
-    fn peer(&self, process: NodeIdentity) -> Option<Arc<RemoteNode>> {
-        (process == self.sessions.front).then(|| Arc::clone(&self.front))
+impl Followed {
+    async fn start(coordinator: &Arc<dyn Coordinator>, env: &Env) -> Result<Self, String> {
+        let failed = |error: blockyard::coordinator::Error| error.to_string();
+        let map = Arc::new(FollowedMap::start(&**coordinator).await.map_err(failed)?);
+        let claims = Arc::new(HostClaims::start(&**coordinator).await.map_err(failed)?);
+        let (following, of) = (Arc::clone(&map), (Arc::clone(coordinator), Arc::clone(&env.clock)));
+        let follow = async move { following.follow(&*of.0, &*of.1).await };
+        drop(env.tasks.spawn("partition map", until_stopped(env, follow)));
+        let (following, of) =
+            (Arc::clone(&claims), (Arc::clone(coordinator), Arc::clone(&env.clock)));
+        let follow = async move { following.follow(&*of.0, &*of.1).await };
+        drop(env.tasks.spawn("hosts", until_stopped(env, follow)));
+        Ok(Self { map, claims })
     }
 }
 
-/// One process that serves the index. It is killed when this is dropped.
+/// One process that serves partitions. It is killed when this is dropped.
 #[derive(Debug)]
 struct Life {
-    node: u64,
-    nodes: Arc<CapacityNodes>,
+    identity: NodeIdentity,
+    /// What wrote its claim.
+    claimed: Revision,
+    plan: Arc<Plan>,
+    sessions: Alive,
     control: TaskControl,
     tasks: Tasks,
     served: Arc<ServedIndex>,
@@ -130,199 +147,307 @@ struct Life {
 
 impl Life {
     /// Stops in order.
-    async fn stop(self, clock: &dyn Clock) {
+    async fn stop(self) {
+        let clock = self.plan.machine.env.clock.as_ref();
         self.served.end(clock, Duration::from_secs(5)).await;
         self.index.shutdown().await;
         self.tasks.stopping().cancel();
+        let claim = host_claim(self.identity.node);
+        let own = [Compare::ModRevision(claim.clone(), self.claimed)];
+        drop(self.plan.coordinator.txn(&own, &[Op::Delete(claim)]).await);
+    }
+}
+
+impl Life {
+    /// Its session ends after a while, unless the manager removes its claim before.
+    fn expire(&self) {
+        self.sessions.end(self.identity);
+        let (coordinator, clock) =
+            (Arc::clone(&self.plan.coordinator), Arc::clone(&self.plan.machine.env.clock));
+        let (key, claimed) = (host_claim(self.identity.node), self.claimed);
+        let expiring = async move {
+            clock.sleep(CLAIM_TTL).await;
+            let own = [Compare::ModRevision(key.clone(), claimed)];
+            drop(coordinator.txn(&own, &[Op::Delete(key)]).await);
+        };
+        let env = &self.plan.machine.env;
+        drop(env.tasks.spawn("end of a session", until_stopped(env, expiring)));
     }
 }
 
 impl Drop for Life {
     fn drop(&mut self) {
         self.control.kill();
-        self.nodes.killed(self.node);
+        self.expire();
+        self.plan.nodes.killed(self.identity.node.get());
+    }
+}
+
+/// The process that manages. It is killed when this is dropped.
+#[derive(Debug)]
+struct ManagerLife {
+    identity: NodeIdentity,
+    plan: Arc<Plan>,
+    sessions: Alive,
+    control: TaskControl,
+    _tasks: Tasks,
+}
+
+impl Drop for ManagerLife {
+    fn drop(&mut self) {
+        self.control.kill();
+        self.sessions.end(self.identity);
+        self.plan.nodes.killed(MANAGER);
     }
 }
 
 /// An index, and what ends with its process.
 type Serving = (Arc<IndexServer>, watch::Receiver<()>);
 
-/// The lives of the process.
+/// The lives of the processes.
 #[derive(Debug)]
 pub(crate) struct IndexLives {
-    plan: Plan,
-    /// The number of the next life.
-    next: Mutex<usize>,
-    /// The life that serves.
-    life: Mutex<Option<Life>>,
-    last: Mutex<Option<Serving>>,
-    /// Where front ends find the index.
-    place: watch::Sender<Option<Arc<RemoteNode>>>,
-}
-
-/// Where a front end finds the index.
-#[derive(Debug)]
-pub(crate) struct Place(watch::Receiver<Option<Arc<RemoteNode>>>);
-
-#[async_trait]
-impl IndexPlace for Place {
-    fn now(&self) -> ServedAt {
-        self.0.borrow().clone().map_or(ServedAt::Nowhere, ServedAt::There)
-    }
-
-    async fn moved_from(&self, place: &ServedAt) {
-        let ServedAt::There(before) = place else { return std::future::pending().await };
-        let mut place = self.0.clone();
-        let elsewhere = |now: &Option<Arc<RemoteNode>>| {
-            now.as_ref().is_some_and(|now| !Arc::ptr_eq(now, before))
-        };
-        if place.wait_for(elsewhere).await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
+    plan: Arc<Plan>,
+    alive: Alive,
+    /// The life of each node that serves, unless it is down.
+    lives: Mutex<BTreeMap<u64, Life>>,
+    last: Mutex<BTreeMap<u64, Serving>>,
+    manager: Mutex<Option<ManagerLife>>,
 }
 
 /// Closes the groups of earlier processes, and marks what nobody has of them as gone, for ever.
 async fn repair(
-    clock: Arc<dyn Clock>,
+    (clock, alive): (Arc<dyn Clock>, Alive),
     (extents, groups): (Arc<ClusterCapacity>, Arc<GroupFollower>),
-    present: Present,
+    table: Vec<NodeRow>,
 ) {
     loop {
         clock.sleep(REPAIR_EVERY).await;
         for at in groups.all() {
+            let (table, leaving, writers) = (table.clone(), BTreeSet::new(), alive.writers());
+            let present = Present { table, leaving, writers };
             // It is tried again.
             drop(extents.repair(at.record.id(), &present).await);
         }
     }
 }
 
+/// Writes the first map, if there is none: partitions between these borders, at each node in turn.
+async fn create_map(coordinator: &dyn Coordinator, borders: &[RoutingKey]) -> Result<(), String> {
+    let lows = std::iter::once(RoutingKey::min()).chain(borders.iter().cloned());
+    let highs = borders.iter().cloned().map(Some).chain([None]);
+    let ids = NUMBER.ids().start..;
+    let all = ids.zip(SERVERS.iter().cycle()).zip(lows.zip(highs));
+    let put = all.map(|((id, node), (low, high))| {
+        let id = PartitionId::new(id);
+        let descriptor = PartitionDescriptor {
+            id,
+            keys: KeyRange::new(low, high).into(),
+            epoch: Epoch::new(0),
+            log: Vec::new(),
+            host: HostId::of(NodeId::new(*node), 0),
+        };
+        Op::Put(PartitionDescriptor::coordinator_key(id), descriptor.encode())
+    });
+    let found = coordinator.range(b"partition/").await.map_err(|error| error.to_string())?;
+    if found.entries.is_empty() {
+        let put: Vec<Op> = put.collect();
+        coordinator.txn(&[], &put).await.map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
 impl IndexLives {
-    /// Begins the first life.
+    /// Begins the first lives.
     pub(crate) async fn start(plan: Plan) -> Result<Arc<Self>, String> {
-        let (next, life, last) = (Mutex::new(0), Mutex::default(), Mutex::default());
-        let lives = Arc::new(Self { plan, next, life, last, place: watch::Sender::default() });
-        lives.begin().await?;
+        create_map(&*plan.coordinator, &plan.borders).await?;
+        let alive = Alive(Arc::new(Mutex::new([plan.front.node].into())));
+        let (lives, last, manager) = Default::default();
+        let lives = Arc::new(Self { plan: Arc::new(plan), alive, lives, last, manager });
+        for node in SERVERS {
+            lives.begin(node).await?;
+        }
+        lives.manage().await?;
         Ok(lives)
     }
 
-    pub(crate) fn place(&self) -> Place {
-        Place(self.place.subscribe())
+    /// How the front end reaches the index.
+    pub(crate) async fn index(&self, env: &Env) -> Result<Arc<ClusterIndex>, String> {
+        let Plan { nodes, coordinator, front, .. } = &*self.plan;
+        let claims = Followed::start(coordinator, env).await?.claims;
+        let (served, peers) = (Arc::new(ServedIndex::new(front.node)), Servers::of(nodes, front));
+        let here = (front.node.node, served);
+        Ok(Arc::new(ClusterIndex::new(here, (claims, peers), Arc::clone(&env.clock))))
     }
 
-    /// The index of the life that serves, or served last, and what ends when that life is killed.
-    pub(crate) fn index(&self) -> Serving {
-        self.last.lock().unwrap().clone().unwrap()
+    /// The index of a node, in the life that serves, or served last, and what ends when that life
+    /// is killed.
+    pub(crate) fn of(&self, node: NodeId) -> Option<Serving> {
+        self.last.lock().unwrap().get(&node.get()).cloned()
     }
 
-    /// Begins the next life. The one before has ended, or stands still.
-    async fn begin(&self) -> Result<(), String> {
-        let number = {
-            let mut next = self.next.lock().unwrap();
-            *next += 1;
-            *next
-        };
-        let node = SERVERS[number % SERVERS.len()];
+    /// All of them.
+    pub(crate) fn all(&self) -> Vec<Arc<IndexServer>> {
+        self.last.lock().unwrap().values().map(|(index, _)| Arc::clone(index)).collect()
+    }
+
+    /// Begins the next life of a node. The one before has ended.
+    async fn begin(&self, node: u64) -> Result<(), String> {
         let life = self.open(node).await?;
-        *self.last.lock().unwrap() = Some((Arc::clone(&life.index), life.alive.subscribe()));
-        *self.life.lock().unwrap() = Some(life);
+        let serving = (Arc::clone(&life.index), life.alive.subscribe());
+        self.last.lock().unwrap().insert(node, serving);
+        self.lives.lock().unwrap().insert(node, life);
         Ok(())
     }
 
     async fn open(&self, node: u64) -> Result<Life, String> {
-        let Plan { machine, nodes, coordinator, borders, reclaim, watch, front } = &self.plan;
+        let Plan { machine, nodes, coordinator, reclaim, watch, front, .. } = &*self.plan;
         let (tasks, control) = Tasks::controlled();
         let tasks = tasks.reporting_to(&machine.env.tasks);
         let env = Env { tasks: tasks.clone(), ..machine.env.clone() };
-        let Process { base, caller, capacity: extents, groups, table } =
-            nodes.process(node, &env).await?;
+        let Process { base, caller, .. } = nodes.process(node, &env).await?;
         let identity = caller.node;
+        self.alive.begin(identity);
         let served = Arc::new(ServedIndex::new(identity));
-        let sessions = Arc::new(Sessions { front: front.node, here: identity });
+        let sessions =
+            Arc::new(Sessions { alive: self.alive.clone(), front: front.node, here: identity });
         let ends = Arc::clone(&sessions) as Arc<dyn FrontEnds>;
         let service =
             IndexService::new(Arc::clone(&served), Arc::clone(&ends), Arc::clone(&env.clock));
         nodes.serve(&caller, (INDEX_SERVICE, Arc::new(service)))?;
-        // As the claim says it to front ends.
-        self.place.send_replace(Some(nodes.peer(front, node)));
-        let value = Bytes::copy_from_slice(&identity.incarnation.get().to_be_bytes());
-        let put = [Op::Put(Bytes::from_static(CLAIM), value)];
-        let claimed = match coordinator.txn(&[], &put).await {
-            Ok(TxnReply::Committed(at)) => at,
-            other => return Err(format!("the claim: {other:?}")),
-        };
-        let guard = Guarded::new(Arc::clone(coordinator), Bytes::from_static(CLAIM), claimed);
+        let Followed { map, claims } = Followed::start(coordinator, &env).await?;
+        let holder = Holder { node: identity.node, incarnation: identity.incarnation };
+        let claimed = claim(&**coordinator, host_claim(identity.node), holder).await?;
+        let guard = Guarded::new(Arc::clone(coordinator), host_claim(identity.node), claimed);
         let writers = KnownWriters::new(Arc::clone(&served), ends);
         let writers = Some(Arc::new(writers) as Arc<dyn WriterSessions>);
-        let base = Base { coordinator: Arc::new(guard), writers, ..base };
-        let (hosts, borders) = (vec![env.tasks.clone(); HOSTS], borders.clone());
+        let base = Base { coordinator: Arc::new(guard), node: identity.node, writers, ..base };
+        let hosts = vec![env.tasks.clone(); HOSTS];
         let capacity = Arc::clone(&base.capacity);
         let opening = env.tasks.spawn("open the index", async move {
-            let boundaries = Some(borders.as_slice());
-            let plan =
-                IndexPlan { config: index_config(), hosts: &hosts, control: None, boundaries };
+            let (config, control, boundaries) = (index_config(), None, None);
+            let plan = IndexPlan { config, hosts: &hosts, control, boundaries };
             IndexParts::open(base, plan, &mut Registry::default()).await
         });
         let parts = opening.await.map_err(|error| error.to_string())?;
         let parts = parts.map_err(|error| format!("the index does not open: {error}"))?;
+        served.give_through(Arc::new(Giver(Arc::clone(&parts.index))));
         served.serve(Arc::clone(&parts.host) as Arc<dyn IndexHost>);
-        let writers = [front.node.incarnation, identity.incarnation].into();
-        let present = Present { table, leaving: BTreeSet::new(), writers };
-        let repair =
-            until_stopped(&env, repair(Arc::clone(&env.clock), (extents, groups), present));
-        drop(env.tasks.spawn("repair", repair));
+        parts.index.follow_map(map);
+        let others = (claims, Servers::of(nodes, &caller) as Arc<dyn Peers>);
+        let here = (identity.node, Arc::clone(&served));
+        let host = Arc::new(ClusterIndex::new(here, others, Arc::clone(&env.clock)));
         let known =
             Known { served: Arc::clone(&served), sessions, front: nodes.peer(&caller, FRONT) };
         let own = LocalRequests::new(InFlight::default(), Arc::clone(&env.clock));
         let requests = ClusterRequests::shared(identity, own, Arc::new(known), env.tasks.clone());
-        let watched = Arc::new(Watched { capacity, watch: watch.clone() });
-        let reclaim =
-            parts.reclaim(&env, reclaim.clone(), (watched, requests), &mut Registry::default());
-        let (index, alive, nodes) = (parts.index, watch::Sender::default(), Arc::clone(nodes));
-        Ok(Life { node, nodes, control, tasks, served, index, _reclaim: reclaim, alive })
+        let capacity = Arc::new(Watched { capacity, watch: watch.clone() });
+        let used = Used { host, capacity, requests };
+        let reclaim = parts.reclaim(&env, reclaim.clone(), used, &mut Registry::default());
+        Ok(Life {
+            identity,
+            claimed,
+            plan: Arc::clone(&self.plan),
+            sessions: self.alive.clone(),
+            control,
+            tasks,
+            served,
+            index: parts.index,
+            _reclaim: reclaim,
+            alive: watch::Sender::default(),
+        })
     }
 
-    /// Harms the process that serves while clients work, and has another one take over.
+    /// Begins a life of the process that manages.
+    async fn manage(&self) -> Result<(), String> {
+        let Plan { machine, nodes, coordinator, .. } = &*self.plan;
+        let (tasks, control) = Tasks::controlled();
+        let tasks = tasks.reporting_to(&machine.env.tasks);
+        let env = Env { tasks: tasks.clone(), ..machine.env.clone() };
+        let process = nodes.process(MANAGER, &env).await?;
+        let Process { caller, capacity: extents, groups, table, .. } = process;
+        let identity = caller.node;
+        self.alive.begin(identity);
+        let Followed { map, claims } = Followed::start(coordinator, &env).await?;
+        let (key, incarnation) = (Bytes::from_static(MANAGES_INDEX), identity.incarnation);
+        let holder = Holder { node: identity.node, incarnation };
+        let claimed = claim(&**coordinator, key.clone(), holder).await?;
+        let served = Arc::new(ServedIndex::new(identity));
+        let others = (Arc::clone(&claims), Servers::of(nodes, &caller) as Arc<dyn Peers>);
+        let index = ClusterIndex::new((identity.node, served), others, Arc::clone(&env.clock));
+        let (alive, clock) = (self.alive.clone(), Arc::clone(&env.clock));
+        let manager = HostManager {
+            coordinator: Arc::new(Guarded::new(Arc::clone(coordinator), key, claimed)),
+            cluster: NUMBER,
+            initial_partitions: 1,
+            map,
+            claims,
+            watch: Arc::new(Gone { alive, clock: Arc::clone(&clock) }),
+            moves: Arc::new(Moves(Arc::new(index))),
+            clock,
+        };
+        let managing = async move { manager.run().await };
+        drop(env.tasks.spawn("manager", until_stopped(&env, managing)));
+        let of = (Arc::clone(&env.clock), self.alive.clone());
+        let repair = until_stopped(&env, repair(of, (extents, groups), table));
+        drop(env.tasks.spawn("repair", repair));
+        let (plan, sessions) = (Arc::clone(&self.plan), self.alive.clone());
+        let life = ManagerLife { identity, plan, sessions, control, _tasks: tasks };
+        *self.manager.lock().unwrap() = Some(life);
+        Ok(())
+    }
+
+    /// Harms the processes while clients work, and has others take over.
     pub(crate) async fn harm(&self, draw: &Draw, counts: &Counts) -> Infallible {
         let clock = Arc::clone(&self.plan.machine.env.clock);
         let pause =
             async |from, to| clock.sleep(Duration::from_millis(draw.between(from, to))).await;
-        for _ in 0..draw.between(0, 4) {
+        for _ in 0..draw.between(0, 5) {
             pause(5, 500).await;
-            let life = self.life.lock().unwrap().take().unwrap();
+            if draw.percent(15) {
+                counts.add("manager killed", 1);
+                let manager = self.manager.lock().unwrap().take();
+                drop(manager);
+                pause(0, 1000).await;
+                self.manage().await.unwrap();
+                continue;
+            }
+            let node = *draw.one(&SERVERS).unwrap();
+            let life = self.lives.lock().unwrap().remove(&node).unwrap();
             match draw.between(0, 6) {
                 0 | 1 => {
                     counts.add("index killed", 1);
                     drop(life);
-                    pause(0, 1000).await;
-                    self.begin().await.unwrap();
+                    pause(0, 2000).await;
+                    self.begin(node).await.unwrap();
                 }
                 2 => {
-                    counts.add("index handed over", 1);
-                    life.stop(clock.as_ref()).await;
-                    self.begin().await.unwrap();
+                    counts.add("index stopped in order", 1);
+                    life.stop().await;
+                    pause(0, 1000).await;
+                    self.begin(node).await.unwrap();
                 }
                 3 => {
                     counts.add("index stood still", 1);
                     life.control.pause();
                     pause(10, 3000).await;
                     life.control.resume();
-                    *self.life.lock().unwrap() = Some(life);
+                    self.lives.lock().unwrap().insert(node, life);
                 }
                 4 => {
                     counts.add("index deposed while it stood still", 1);
                     life.control.pause();
+                    life.expire();
                     pause(0, 3000).await;
-                    self.begin().await.unwrap();
                     life.control.resume();
                     pause(0, 2000).await;
                     drop(life);
+                    self.begin(node).await.unwrap();
                 }
                 _ => {
                     counts.add("front end cut off from the index", 1);
-                    let (front, node) = (FRONT, life.node);
-                    *self.life.lock().unwrap() = Some(life);
-                    let way = if draw.percent(50) { (front, node) } else { (node, front) };
+                    self.lives.lock().unwrap().insert(node, life);
+                    let way = if draw.percent(50) { (FRONT, node) } else { (node, FRONT) };
                     self.plan.nodes.cut_apart(way, draw).await;
                 }
             }
@@ -330,20 +455,38 @@ impl IndexLives {
         std::future::pending().await
     }
 
-    /// Ends what harms the process: one serves.
+    /// Ends what harms the processes: all serve.
     pub(crate) async fn mend(&self) -> Result<(), String> {
         for node in SERVERS {
             self.plan.nodes.join(FRONT, node);
+            let serves = self.lives.lock().unwrap().contains_key(&node);
+            if !serves {
+                self.begin(node).await?;
+            }
         }
-        let serves = self.life.lock().unwrap().is_some();
-        if serves { Ok(()) } else { self.begin().await }
+        let manages = self.manager.lock().unwrap().is_some();
+        if manages { Ok(()) } else { self.manage().await }
     }
 
-    /// Stops the process in order.
+    /// Stops the processes in order.
     pub(crate) async fn shutdown(&self) {
-        let life = self.life.lock().unwrap().take();
-        if let Some(life) = life {
-            life.stop(self.plan.machine.env.clock.as_ref()).await;
+        let manager = self.manager.lock().unwrap().take();
+        drop(manager);
+        let lives = std::mem::take(&mut *self.lives.lock().unwrap());
+        for life in lives.into_values() {
+            life.stop().await;
         }
+    }
+}
+
+/// Takes a claim from whoever has it.
+async fn claim(
+    coordinator: &dyn Coordinator,
+    key: Bytes,
+    holder: Holder,
+) -> Result<Revision, String> {
+    match coordinator.txn(&[], &[Op::Put(key, holder.encode())]).await {
+        Ok(TxnReply::Committed(at)) => Ok(at),
+        other => Err(format!("the claim: {other:?}")),
     }
 }

@@ -285,14 +285,16 @@ const INDEX_EVENTS: &[&str] = &[
     "changes done",
     "splits",
     "index killed",
-    "index handed over",
+    "index stopped in order",
+    "manager killed",
     "index stood still",
     "index deposed while it stood still",
     "front end cut off from the index",
 ];
 
-/// As above, with the index in a process of its own, which is killed, stands still, is cut off and
-/// hands over, while a node is harmed too. No change is done twice, and none stays in doubt.
+/// As above, with the index in two processes of its own. They are killed, stand still, are cut off
+/// and stop, partitions move between them, and the process that manages is killed, while a node is
+/// harmed too. No change is done twice, and none stays in doubt.
 #[test]
 fn front_end_keeps_its_promises_whoever_serves_the_index() {
     let counts = counts::Counts::default();

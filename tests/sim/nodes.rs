@@ -55,15 +55,17 @@ use crate::rig::Machine;
 /// The number of nodes, and of copies.
 pub(crate) const NODES: usize = 3;
 
-const NUMBER: ClusterNumber = ClusterNumber::new(5);
+pub(crate) const NUMBER: ClusterNumber = ClusterNumber::new(5);
 const CLUSTER: ClusterIdentity = ClusterIdentity { number: NUMBER, id: 1, generation: 1 };
 const PORT: u16 = 7000;
 /// The process with a front end; with the index too, unless that has a process of its own.
 pub(crate) const FRONT: u64 = 100;
-/// The nodes that serve the index in turn, in processes of their own.
+/// The nodes that serve partitions, in processes of their own.
 pub(crate) const SERVERS: [u64; 2] = [101, 102];
+/// The node that manages then.
+pub(crate) const MANAGER: u64 = 103;
 /// All processes that call nodes.
-pub(crate) const CALLERS: [u64; 3] = [FRONT, SERVERS[0], SERVERS[1]];
+pub(crate) const CALLERS: [u64; 4] = [FRONT, SERVERS[0], SERVERS[1], MANAGER];
 
 fn identity(node: u64, incarnation: u64) -> NodeIdentity {
     NodeIdentity { node: NodeId::new(node), incarnation: Incarnation::new(incarnation) }
@@ -194,7 +196,8 @@ impl CapacityNodes {
         let capacity = Arc::new(ClusterCapacity::new(parts, Arc::clone(&ids)));
         let leases = Some(Arc::clone(&capacity) as Arc<dyn ReadLeases>);
         let (cluster, writers, of_cluster) = (NUMBER, None, Arc::clone(&capacity));
-        let base = Base { env, capacity, coordinator, cluster, extent_ids: ids, leases, writers };
+        let (node, extent_ids) = (NodeId::new(0), ids);
+        let base = Base { env, capacity, coordinator, node, cluster, extent_ids, leases, writers };
         Ok(Process { base, capacity: of_cluster, groups: followed, table, caller })
     }
 

@@ -10,6 +10,7 @@ use blockyard::index::PartitionDescriptor;
 use blockyard::index::RECORD_CHANGES;
 use blockyard::index::TOO_MANY_RUNS;
 use blockyard::types::HostId;
+use blockyard::types::NodeId;
 use blockyard::types::PartitionId;
 use blockyard::types::RoutingKey;
 
@@ -17,6 +18,7 @@ use crate::index::CLIENTS;
 use crate::index::NAMES;
 use crate::index::Session;
 use crate::index::key;
+use crate::nodes::SERVERS;
 use crate::rig::Failing;
 use crate::rig::Trouble;
 use crate::seeds::Violation;
@@ -41,9 +43,9 @@ pub(crate) async fn run(stack: &Stack, session: &Session<'_>, times: u64) -> Res
             move_one(stack, session).await?;
         } else if draw.percent(45) {
             stripe_or_unstripe(stack, session).await?;
-        } else if stack.host().partitions() > 1 && draw.percent(40) {
+        } else if stack.partitions() > 1 && draw.percent(40) {
             merge(stack, session).await?;
-        } else if stack.host().partitions() < PARTITIONS_MAX {
+        } else if stack.partitions() < PARTITIONS_MAX {
             split(stack, session).await?;
         }
     }
@@ -54,8 +56,13 @@ async fn move_one(stack: &Stack, session: &Session<'_>) -> Result<(), Violation>
     let map = stack.router.map();
     let one = session.draw.one(map.partitions()).map(|one| (one.id, one.host));
     let Some((id, host)) = one else { return Ok(()) };
-    let to = HostId::new(1 - host.get());
-    let done = stack.change_map(async |index| index.move_to(id, to).await).await;
+    let other = HostId::of(host.node(), 1 - host.number());
+    let to = if host.node() == NodeId::new(0) || session.draw.percent(50) {
+        other
+    } else {
+        HostId::of(NodeId::new(*session.draw.one(&SERVERS).unwrap()), host.number())
+    };
+    let done = stack.change_map(id, async |index| index.move_to(id, to).await).await;
     judge(session, "moves", done)
 }
 
@@ -66,7 +73,7 @@ async fn merge(stack: &Stack, session: &Session<'_>) -> Result<(), Violation> {
     let first = usize::try_from(first).unwrap();
     let few = map.partitions().iter().skip(first).take(usize::try_from(count).unwrap());
     let ids: Vec<PartitionId> = few.map(|partition| partition.id).collect();
-    let done = stack.change_map(async |index| index.merge(&ids).await).await;
+    let done = stack.change_map(ids[0], async |index| index.merge(&ids).await).await;
     judge(session, "merges", done)
 }
 
@@ -89,16 +96,16 @@ async fn stripe_or_unstripe(stack: &Stack, session: &Session<'_>) -> Result<(), 
         }
         [one] => {
             let stripes = session.draw.between(2, 4);
-            if stack.host().partitions() + usize::try_from(stripes).unwrap() > PARTITIONS_MAX {
+            if stack.partitions() + usize::try_from(stripes).unwrap() > PARTITIONS_MAX {
                 return Ok(());
             }
             let stripes = u8::try_from(stripes).unwrap();
-            let stripe = || stack.change_map(async |index| index.stripe(*one, stripes).await);
+            let stripe = || stack.change_map(*one, async |index| index.stripe(*one, stripes).await);
             let done = once_compacted(stack, session, stripe).await?;
             judge(session, "stripings", done)
         }
         stripes => {
-            let done = stack.change_map(async |index| index.merge(stripes).await).await;
+            let done = stack.change_map(stripes[0], async |index| index.merge(stripes).await).await;
             judge(session, "unstripings", done)
         }
     }
@@ -127,7 +134,7 @@ async fn split_at(
     };
     let range = owner.keys.range();
     keys.retain(|key| range.contains(key.as_bytes()) && key != range.low());
-    let split = || stack.change_map(async |index| index.split(owner.id, &keys).await);
+    let split = || stack.change_map(owner.id, async |index| index.split(owner.id, &keys).await);
     let done = once_compacted(stack, session, split).await?;
     judge(session, "splits", done)
 }

@@ -22,17 +22,17 @@ use blockyard::index::Router;
 use blockyard::index::WriteNumbers;
 use blockyard::index::inflight::REQUESTS_SERVICE;
 use blockyard::index::inflight::RequestsService;
-use blockyard::index::remote::ClusterIndex;
-use blockyard::index::remote::ServedIndex;
 use blockyard::node::assembly::Assembly;
 use blockyard::node::assembly::Base;
 use blockyard::node::assembly::FrontParts;
 use blockyard::node::assembly::IndexPlan;
 use blockyard::node::assembly::Requests;
+use blockyard::node::assembly::Used;
 use blockyard::node::storage::Storage;
 use blockyard::reclaim::Reclaim;
 use blockyard::reclaim::ReclaimConfig;
 use blockyard::telemetry::Registry;
+use blockyard::types::PartitionId;
 use blockyard::types::RoutingKey;
 
 use crate::disks;
@@ -74,7 +74,7 @@ pub(crate) struct Stack {
 enum Index {
     /// In the process of the front end.
     Here { host: Arc<IndexServer>, _reclaim: Arc<Reclaim> },
-    /// In another process.
+    /// In other processes.
     There(Arc<IndexLives>),
 }
 
@@ -137,7 +137,9 @@ impl Stack {
         let watched = Arc::new(Watched { capacity: watched, watch: watch.clone() });
         let containers = assembly.front.containers();
         let requests = Arc::clone(&assembly.front.requests.all);
-        let reclaim = assembly.index.reclaim(&env, reclaim, (watched, requests), &mut registry);
+        let host = Arc::clone(&assembly.index.host);
+        let used = Used { host, capacity: watched, requests };
+        let reclaim = assembly.index.reclaim(&env, reclaim, used, &mut registry);
         Ok(Self {
             env,
             capacity,
@@ -180,9 +182,7 @@ impl Stack {
             front: caller.clone(),
         });
         let lives = lives.await?;
-        let served = Arc::new(ServedIndex::new(caller.node));
-        let place = Arc::new(lives.place());
-        let index = Arc::new(ClusterIndex::new(served, place, Arc::clone(&env.clock)));
+        let index = lives.index(&env).await?;
         let all = LocalRequests::shared(inflight.clone(), Arc::clone(&env.clock));
         let numbers = Some(Arc::new(WriteNumbers::new(caller.node)));
         let requests = Requests { inflight: inflight.clone(), all, numbers };
@@ -206,23 +206,36 @@ impl Stack {
         })
     }
 
-    /// The partitions of the process that serves the index, or served it last.
-    pub(crate) fn host(&self) -> Arc<IndexServer> {
+    /// The partitions of each process that serves some, or did so last.
+    pub(crate) fn hosts(&self) -> Vec<Arc<IndexServer>> {
         match &self.index {
-            Index::Here { host, .. } => Arc::clone(host),
-            Index::There(lives) => lives.index().0,
+            Index::Here { host, .. } => vec![Arc::clone(host)],
+            Index::There(lives) => lives.all(),
         }
     }
 
-    /// Changes the map. `None` if the process that was to do it is killed meanwhile.
+    /// The partitions of the process of the front end.
+    pub(crate) fn host(&self) -> Arc<IndexServer> {
+        self.hosts().pop().unwrap()
+    }
+
+    /// How many partitions there are, as the front end knows.
+    pub(crate) fn partitions(&self) -> usize {
+        self.router.map().partitions().len()
+    }
+
+    /// Changes a partition by the process that serves it. `None` if that is killed meanwhile.
     pub(crate) async fn change_map<F: Future>(
         &self,
+        id: PartitionId,
         change: impl FnOnce(Arc<IndexServer>) -> F,
     ) -> Option<F::Output> {
         match &self.index {
             Index::Here { host, .. } => Some(change(Arc::clone(host)).await),
             Index::There(lives) => {
-                let (host, mut alive) = lives.index();
+                let map = self.router.map();
+                let one = map.partitions().iter().find(|one| one.id == id)?;
+                let (host, mut alive) = lives.of(one.host.node())?;
                 tokio::select! {
                     biased;
                     done = change(host) => Some(done),
@@ -232,7 +245,7 @@ impl Stack {
         }
     }
 
-    /// The lives of the process with the index, if it has one of its own.
+    /// The lives of the processes with the index, if it has some of its own.
     pub(crate) fn lives(&self) -> Option<&IndexLives> {
         match &self.index {
             Index::Here { .. } => None,

@@ -123,7 +123,7 @@ impl StayView {
         Self {
             number: stay.number,
             id: stay.id.get(),
-            host: stay.host.get(),
+            host: stay.host.number(),
             stripe: stay.stripe.map(StripeView::from),
             low: hex(low),
             high: high.map(|high| hex(high.as_bytes())),

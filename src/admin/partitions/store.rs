@@ -14,7 +14,6 @@ use crate::index::IndexServer;
 use crate::index::PartitionStatus;
 use crate::index::Router;
 use crate::types::ContainerKey;
-use crate::types::HostId;
 use crate::types::KeyRange;
 use crate::types::PartitionId;
 use crate::types::RoutingKey;
@@ -208,7 +207,8 @@ impl PartitionStore {
 
     /// Moves a partition to another host.
     pub(super) async fn move_to(&self, partition: u64, host: u64) -> Result<Made, PartitionError> {
-        let moved = self.index.move_to(PartitionId::new(partition), HostId::new(host)).await?;
+        let moved =
+            self.index.move_to(PartitionId::new(partition), self.index.host_id(host)).await?;
         Ok(moved.into())
     }
 
@@ -270,7 +270,7 @@ impl PartitionStore {
         let here: Vec<_> = inside(&self.index.status(), range).map(|p| (p.id, p.host)).collect();
         let hosts = u64::try_from(self.index.hosts()).unwrap_or(u64::MAX);
         for (place, (partition, host)) in (0_u64..).zip(here) {
-            let wanted = HostId::new(place % hosts.max(1));
+            let wanted = self.index.host_id(place % hosts.max(1));
             if host != wanted {
                 add(made, &self.index.move_to(partition, wanted).await?.into());
             }

@@ -158,7 +158,7 @@ impl PartitionView {
         let counts = status.counts;
         Self {
             id: status.id.get(),
-            host: status.host.get(),
+            host: status.host.number(),
             epoch: status.epoch.get(),
             stripe: status.stripe.map(StripeView::from),
             low: hex(low),
@@ -198,7 +198,7 @@ impl From<ChangeEvent> for ChangeView {
             to: ids(&event.to),
             low: hex(event.range.low().as_bytes()),
             high: event.range.high().map(|high| hex(high.as_bytes())),
-            host: event.host.get(),
+            host: event.host.number(),
             pause_ms: milliseconds(event.pause),
         }
     }

@@ -22,6 +22,7 @@ use crate::capacity::LEASE_WAIT;
 use crate::capacity::Member;
 use crate::capacity::OwnedLog;
 use crate::capacity::ReadLeases;
+use crate::capacity::groups::Followed;
 use crate::types::Epoch;
 use crate::types::ExtentId;
 use crate::types::NodeId;
@@ -29,6 +30,9 @@ use crate::types::NodeId;
 /// A member that has not answered a question within this time gives no lease: so another question
 /// is answered before the last lease ends.
 const ANSWERS_WITHIN: Duration = Duration::from_millis(250);
+/// After this time it is looked whether the owner before has given a lease back; then after twice
+/// that, and so on.
+const GIVEN_BACK_FIRST: Duration = Duration::from_millis(25);
 /// What is known of a log that was not asked about for so long is forgotten. No answer comes so
 /// late.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
@@ -152,9 +156,15 @@ impl ClusterCapacity {
     pub(super) async fn outlive_leases(&self, member: &dyn Member, log: ExtentId) {
         let clock = &self.env.clock;
         let known = async {
-            match member.lease_left(log).await {
-                Ok(left) => clock.sleep(left).await,
-                Err(_) => std::future::pending().await,
+            let mut pause = GIVEN_BACK_FIRST;
+            loop {
+                match member.lease_left(log).await {
+                    Ok(Duration::ZERO) => return,
+                    // The owner before may give it back meanwhile.
+                    Ok(left) => clock.sleep(left.min(pause)).await,
+                    Err(_) => std::future::pending().await,
+                }
+                pause *= 2;
             }
         };
         // Whatever the member says of it: it gave none since the fence.
@@ -229,6 +239,14 @@ impl ReadLeases for ClusterCapacity {
         let is_past = |owned: &&OwnedLog| !self.leases.is_owned(**owned);
         named.extend(logs.iter().filter(is_past).map(|owned| owned.log));
         named.into_iter().collect()
+    }
+
+    fn to_be_left(&self, logs: &[OwnedLog]) -> Vec<ExtentId> {
+        let is_left = |log: &ExtentId| match self.groups.get(log.group()) {
+            Followed::Record(at) => self.ids.leaves(&at.record),
+            Followed::Unread(_) | Followed::Unknown => false,
+        };
+        logs.iter().map(|owned| owned.log).filter(is_left).collect()
     }
 
     async fn give_back(&self, logs: &[OwnedLog]) {

@@ -209,7 +209,12 @@ impl Follows for NodeTable {
     }
 
     fn take_all(&self, all: Snapshot) {
-        *self.lock() = Known::of(&all);
+        let mut known = self.lock();
+        // A table that was read again meanwhile is newer.
+        if all.revision >= known.revision {
+            *known = Known::of(&all);
+        }
+        drop(known);
         self.followed.send_replace(all.revision);
     }
 }

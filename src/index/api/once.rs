@@ -1,9 +1,11 @@
 //! Writes that happen once: in a cluster a front end numbers its writes, so that it may send one
 //! again whose outcome it does not know (ADR 0049, 0058).
 
+use async_trait::async_trait;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::index::api::Error;
 use crate::index::api::Write;
 use crate::rpc::NodeIdentity;
 
@@ -23,10 +25,17 @@ pub struct WriteId {
 }
 
 /// Says which processes have ended. Nothing is kept for the writes of those.
+#[async_trait]
 pub trait WriterSessions: Send + Sync + std::fmt::Debug {
     /// Whether the process has certainly ended, and no write of it is under way here or accepted
     /// later by any process.
     fn has_ended(&self, process: NodeIdentity) -> bool;
+
+    /// Learns what the process knew that served a partition before, which cannot serve it any more.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`]: the partition may not be served yet.
+    async fn catch_up(&self) -> Result<(), Error>;
 }
 
 impl Write {

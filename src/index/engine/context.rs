@@ -21,6 +21,7 @@ use crate::index::rows::Machine;
 use crate::types::ClusterNumber;
 use crate::types::ExtentId;
 use crate::types::HostId;
+use crate::types::NodeId;
 
 /// The most writes of one host that are evaluated ahead at a time. Each holds all the rows that it
 /// changes in memory.
@@ -35,6 +36,8 @@ pub struct Dependencies {
     pub capacity: Arc<dyn Capacity>,
     /// Stores descriptors and the records of extents.
     pub coordinator: Arc<dyn Coordinator>,
+    /// The node of a cluster that this process is; zero if it is alone.
+    pub node: NodeId,
     /// The number that ids of new partitions carry.
     pub cluster: ClusterNumber,
     /// Issues ids for logs and runs.
@@ -58,6 +61,8 @@ pub(crate) struct HostContext {
     pub(crate) cache: Arc<BlockCache>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) chores: Arc<Chores>,
+    /// Limits the logs that are replayed at a time.
+    pub(crate) replays: Semaphore,
     /// Limits the writes that are evaluated ahead to [`AHEAD_MAX`].
     pub(crate) ahead: Semaphore,
     /// Notified when memtables or logs may need a flush.
@@ -82,6 +87,7 @@ impl HostContext {
             cache: Arc::new(BlockCache::new(config.block_cache_bytes)),
             budget: Arc::default(),
             chores: Arc::default(),
+            replays: Semaphore::new(config.parallel_opens.max(1)),
             ahead: Semaphore::new(AHEAD_MAX),
             wake: Notify::new(),
             stopped: Notify::new(),

@@ -112,7 +112,7 @@ impl Committer {
         }
         self.left_log = Some(now);
         let partition = self.core.id;
-        tracing::info!(%partition, %log, "the log moves: there is no read lease of it");
+        tracing::info!(%partition, %log, "the log moves: it lacks a read lease, or is to be repaired");
         let manifest = self.manifest_now();
         if let Err(failed) = self.roll(manifest).await {
             self.stop_if_lost(&failed);

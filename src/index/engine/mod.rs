@@ -97,7 +97,7 @@ pub use offline::{Offline, open_offline};
 pub use untrusted::decode_untrusted;
 
 pub use change::TOO_MANY_RUNS;
-pub(crate) use change::{NotChanged, NotMoved, hand_off, merge};
+pub(crate) use change::{NotChanged, NotMoved, give, hand_off, merge};
 #[cfg(test)]
 pub(crate) use chores::Chore;
 pub(crate) use context::HostContext;

@@ -75,6 +75,11 @@ pub(crate) async fn take_over(
 async fn recover(context: &Arc<HostContext>, claimed: Claimed) -> Result<Recovered, Error> {
     let Claimed { descriptor, revision } = claimed;
     lock_out(context, &descriptor).await?;
+    if let Some(writers) = &context.deps.writers {
+        writers.catch_up().await?;
+    }
+    // Never closed.
+    let _replaying = context.replays.acquire().await.ok();
     let record = ExtentRecord::load(context.deps.coordinator.as_ref(), descriptor.id).await?;
     let extents = Extents::new(descriptor.id, record, Vec::new());
     extents.set_owner(descriptor.epoch, revision);
@@ -182,6 +187,10 @@ async fn claim(context: &HostContext, id: PartitionId) -> Result<Claimed, Error>
         .ok_or_else(|| {
             Error::damaged_rows(format!("the descriptor of partition {id} is malformed"))
         })?;
+    // The manager has given it to another process.
+    if descriptor.host.node() != context.host.node() {
+        return Err(Error::WrongPartition);
+    }
     descriptor.epoch = descriptor.epoch.next();
     descriptor.host = context.host;
     let revision = writer::swap(coordinator, found.mod_revision, &descriptor, None).await;

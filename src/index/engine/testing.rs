@@ -30,6 +30,7 @@ use crate::types::ClusterNumber;
 use crate::types::Epoch;
 use crate::types::HostId;
 use crate::types::KeyRange;
+use crate::types::NodeId;
 use crate::types::PartitionId;
 
 /// The state that survives a restart of the process.
@@ -79,6 +80,7 @@ impl World {
             env,
             capacity: Arc::clone(&self.capacity) as _,
             coordinator: Arc::clone(&coordinator) as _,
+            node: NodeId::new(0),
             cluster: ALONE,
             extent_ids: Arc::new(IdAllocator::new(coordinator, ALONE, EXTENT_IDS)),
             machine: Arc::new(Plain),

@@ -31,6 +31,15 @@ fn descriptor_has_golden_bytes() {
 }
 
 #[test]
+fn descriptor_of_a_cluster_names_the_node() {
+    let golden = [4, 5, 2, 1, 1, 1, 2, 9, 9, 0xAC, 0x02, 2, 7, 0x80, 0x01, 3, 0, 0xAD, 0x02];
+    let there = PartitionDescriptor { host: HostId::of(NodeId::new(301), 3), ..descriptor() };
+    assert_eq!(there.encode().as_ref(), golden);
+    assert_eq!(PartitionDescriptor::decode(&golden), Some(there));
+    assert_eq!(PartitionDescriptor::decode(&golden[..17]), None);
+}
+
+#[test]
 fn descriptor_of_the_second_version_has_all_of_its_range() {
     let golden = [2, 5, 2, 1, 1, 1, 2, 9, 9, 0xAC, 0x02, 2, 7, 0x80, 0x01, 3];
     assert_eq!(PartitionDescriptor::decode(&golden), Some(descriptor()));

@@ -5,15 +5,19 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde::Serialize;
 use tokio::sync::watch;
 
+use crate::env::Clock;
 use crate::index::api::Write;
 use crate::rpc::NodeIdentity;
 use crate::types::AccountName;
 
+/// How long a question waits for a change of an account.
+const NO_CHANGE: Duration = Duration::from_secs(1);
 /// Changes that are remembered. Whoever has missed more reads all accounts again.
 const CHANGES_MAX: usize = 4096;
 
@@ -86,6 +90,22 @@ impl AccountChanges {
             // The sender lives as long as this does.
             if changed.changed().await.is_err() {
                 return self.since(None);
+            }
+        }
+    }
+
+    /// As [`Self::after`]. Without a change for a second, the answer says that this process serves.
+    pub(super) async fn after_or_soon(
+        &self,
+        clock: &dyn Clock,
+        seen: Option<ChangesTo>,
+    ) -> ChangedAccounts {
+        tokio::select! {
+            biased;
+            changed = self.after(seen) => changed,
+            () = clock.sleep(NO_CHANGE) => match seen {
+                Some(to) => ChangedAccounts { to, accounts: Some(Vec::new()) },
+                None => self.since(None),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The calls of the process that serves the index, as messages. `api-spec/index-calls.md` describes
+//! The calls to a process that serves partitions, as messages. `api-spec/index-calls.md` describes
 //! them.
 
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use crate::index::api::WriteReply;
 use crate::rpc::Method;
 use crate::rpc::NodeIdentity;
 use crate::rpc::messages_in;
+use crate::types::HostId;
 
 /// What a call ends with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -107,6 +108,24 @@ impl Method for AccountsAfter {
     type Answer = Answer<ChangedAccounts>;
 }
 
+/// Asks the process that serves a partition to give it away.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct GiveCall {
+    pub target: Target,
+    /// A host of another process.
+    pub to: HostId,
+}
+
+/// Gives a partition to a host of another process.
+#[derive(Debug)]
+pub(super) struct Give;
+
+impl Method for Give {
+    const NUMBER: u16 = 0x0205;
+    type Call = GiveCall;
+    type Answer = Answer<()>;
+}
+
 /// Decodes bytes as the message of each call and of each answer. Returns how many took them. For
 /// the fuzz target.
 pub(in crate::index) fn decode_any(bytes: &[u8]) -> usize {
@@ -115,6 +134,7 @@ pub(in crate::index) fn decode_any(bytes: &[u8]) -> usize {
         messages_in::<Write>(bytes),
         messages_in::<FrontEndsOf>(bytes),
         messages_in::<AccountsAfter>(bytes),
+        messages_in::<Give>(bytes),
     ];
     taken.iter().sum()
 }

@@ -1,5 +1,6 @@
 //! The partitions of a cluster, as a front end asks them, wherever they are served.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -7,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::future::join_all;
 use uuid::Uuid;
 
 use super::accounts::ChangedAccounts;
@@ -16,12 +18,16 @@ use super::calls;
 use super::calls::AccountsAfter;
 use super::calls::Answer;
 use super::calls::FrontEndsOf;
+use super::calls::Give;
+use super::calls::GiveCall;
 use super::calls::ReadCall;
 use super::calls::Shared;
 use super::calls::WriteCall;
 use super::joined::JoinedReads;
 use super::joined::Question;
 use super::served::ServedIndex;
+use crate::coordinator::hosts::HostClaim;
+use crate::coordinator::hosts::HostClaims;
 use crate::env::Clock;
 use crate::index::api::Error;
 use crate::index::api::IndexHost;
@@ -39,8 +45,10 @@ use crate::rpc::Reason;
 use crate::rpc::Refusal;
 use crate::rpc::RemoteNode;
 use crate::types::ExtentId;
+use crate::types::HostId;
+use crate::types::NodeId;
 
-/// How long a request looks for the process that serves the index. A takeover takes seconds.
+/// How long it is asked again which requests count, while a process does not answer.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// For how long a read is asked again although it got an answer: that there is none now.
 const YOUNG: Duration = Duration::from_secs(2);
@@ -60,30 +68,20 @@ const ROW_ANSWER: u32 = 256 << 10;
 /// The most bytes of any answer.
 const ANSWER_MAX: u32 = 16 << 20;
 
-/// Where the index is served.
-#[derive(Clone, Debug)]
-pub enum ServedAt {
-    /// By another process.
-    There(Arc<RemoteNode>),
-    /// By nobody, as far as this process knows, or by this one soon.
-    Nowhere,
+/// Knows the way to other processes.
+pub trait Peers: Send + Sync + Debug {
+    /// The way to a node; `None` if it is this one, or not known.
+    fn peer(&self, node: NodeId) -> Option<Arc<RemoteNode>>;
 }
 
-/// Knows which process serves the index.
-#[async_trait]
-pub trait IndexPlace: Send + Sync + Debug {
-    /// Where it is served now.
-    fn now(&self) -> ServedAt;
-
-    /// Waits until it is served elsewhere than at a place from [`Self::now`]. Cancel safe.
-    async fn moved_from(&self, place: &ServedAt);
-}
-
-/// The index of a cluster. Requests wait while nobody serves it.
+/// The index of a cluster. It answers [`Error::WrongPartition`] when a partition may be served
+/// elsewhere: then the caller, which knows the map, asks again.
 #[derive(Debug)]
 pub struct ClusterIndex {
+    here: NodeId,
     served: Arc<ServedIndex>,
-    place: Arc<dyn IndexPlace>,
+    claims: Arc<HostClaims>,
+    peers: Arc<dyn Peers>,
     clock: Arc<dyn Clock>,
     joined: JoinedReads,
     /// Until when a request will probably have an answer, in milliseconds of the monotonic clock.
@@ -117,18 +115,29 @@ impl ClusterIndex {
     /// The index, as this process reaches it.
     #[must_use]
     pub fn new(
-        served: Arc<ServedIndex>,
-        place: Arc<dyn IndexPlace>,
+        (here, served): (NodeId, Arc<ServedIndex>),
+        (claims, peers): (Arc<HostClaims>, Arc<dyn Peers>),
         clock: Arc<dyn Clock>,
     ) -> Self {
         let (joined, reached_until) = (JoinedReads::default(), AtomicU64::new(0));
-        Self { served, place, clock, joined, reached_until }
+        Self { here, served, claims, peers, clock, joined, reached_until }
     }
 
-    /// Whether this process serves it.
+    /// The node of this process.
     #[must_use]
-    pub fn is_here(&self) -> bool {
-        self.served.host().is_some()
+    pub const fn here(&self) -> NodeId {
+        self.here
+    }
+
+    /// The processes that serve partitions, as far as this one knows.
+    #[must_use]
+    pub fn hosts(&self) -> Vec<HostClaim> {
+        self.claims.all()
+    }
+
+    /// Waits until other processes than these serve partitions. Cancel safe.
+    pub async fn hosts_changed_from(&self, seen: &[HostClaim]) {
+        self.claims.changed_from(seen).await;
     }
 
     /// As [`ServedIndex::copy_news`], of this process.
@@ -140,59 +149,117 @@ impl ClusterIndex {
     #[must_use]
     pub fn is_reached(&self) -> bool {
         let until = Duration::from_millis(self.reached_until.load(Ordering::Relaxed));
-        self.is_here() || self.clock.monotonic() < until
+        self.clock.monotonic() < until
     }
 
-    /// The processes whose requests count for reclaim.
+    /// The processes whose requests count for reclaim: those that any process which serves
+    /// partitions lets in.
     ///
     /// # Errors
-    /// [`Error::Overloaded`] while no process serves the index.
+    /// [`Error::Overloaded`] while one of them does not answer.
     pub async fn front_ends(
         &self,
-        here: &dyn super::FrontEnds,
+        with_session: &dyn super::FrontEnds,
     ) -> Result<Vec<NodeIdentity>, Error> {
         let mut attempts = Attempts::new(&*self.clock);
         loop {
-            if self.served.host().is_some() {
-                return Ok(self.served.front_ends(here));
-            }
-            if self.served.has_ended() {
-                return Err(Error::Overloaded);
-            }
-            match self.call::<FrontEndsOf, _>(&(), SMALL_ANSWER, CALL_TIME).await {
-                Ok(Answer::Done(all)) => return Ok(all),
-                Ok(_) => attempts.again(NOBODY).await?,
+            match self.front_ends_once(with_session).await {
+                Ok(all) => return Ok(all),
                 Err(unanswered) => attempts.after(unanswered).await?,
             }
         }
     }
 
-    /// Waits for changes of accounts by any process: see `AccountChanges::after`.
+    async fn front_ends_once(
+        &self,
+        with_session: &dyn super::FrontEnds,
+    ) -> Result<Vec<NodeIdentity>, Unanswered> {
+        let mut hosts = self.hosts();
+        if hosts.is_empty() {
+            return Err(Unanswered::Again(NOBODY.to_owned()));
+        }
+        // What this process sees counts even if it has not heard of its own claim yet.
+        hosts.retain(|host| host.holder.node != self.here);
+        let ask = |host: &HostClaim| {
+            let node = host.holder.node;
+            async move { self.call::<FrontEndsOf, _>(node, &(), SMALL_ANSWER, CALL_TIME).await }
+        };
+        let mut all: BTreeSet<NodeIdentity> = match self.served.host() {
+            Some(_) => self.served.front_ends(with_session).into_iter().collect(),
+            None => BTreeSet::new(),
+        };
+        for answer in join_all(hosts.iter().map(ask)).await {
+            match answer? {
+                Answer::Done(some) => all.extend(some),
+                Answer::Failed(_) | Answer::NotHere | Answer::TooLarge(_) => {
+                    return Err(Unanswered::Again(NOBODY.to_owned()));
+                }
+            }
+        }
+        Ok(all.into_iter().collect())
+    }
+
+    /// Waits for changes of accounts by the partitions of a process: see `AccountChanges::after`.
     ///
     /// # Errors
     /// [`Error::NoAnswer`].
-    pub async fn accounts_after(&self, seen: Option<ChangesTo>) -> Result<ChangedAccounts, Error> {
-        if self.served.host().is_some() {
-            return Ok(self.served.accounts.after(seen).await);
-        }
-        let failed = |why: String| Error::NoAnswer(why);
-        match self.call::<AccountsAfter, _>(&seen, ROW_ANSWER, CHANGES_TIME).await {
+    pub async fn accounts_after(
+        &self,
+        host: HostClaim,
+        seen: Option<ChangesTo>,
+    ) -> Result<ChangedAccounts, Error> {
+        let node = host.holder.node;
+        let changed = if node == self.here {
+            Ok(Answer::Done(self.served.accounts.after_or_soon(&*self.clock, seen).await))
+        } else {
+            self.call::<AccountsAfter, _>(node, &seen, ROW_ANSWER, CHANGES_TIME).await
+        };
+        match changed {
             Ok(Answer::Done(changed)) => {
-                let until = (self.clock.monotonic() + PATIENCE).as_millis();
-                self.reached_until
-                    .store(u64::try_from(until).unwrap_or(u64::MAX), Ordering::Relaxed);
+                self.note_reached();
                 Ok(changed)
             }
-            Ok(_) => Err(failed(NOBODY.to_owned())),
+            Ok(_) => Err(Error::NoAnswer(NOBODY.to_owned())),
             Err(Unanswered::Again(why) | Unanswered::Never(why) | Unanswered::Unknown(why)) => {
-                Err(failed(why))
+                Err(Error::NoAnswer(why))
             }
         }
     }
 
-    /// Makes a call to the process that serves the index, once.
+    fn note_reached(&self) {
+        let until = (self.clock.monotonic() + PATIENCE).as_millis();
+        self.reached_until.store(u64::try_from(until).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Has the process that serves a partition give it to a host of another one.
+    ///
+    /// # Errors
+    /// [`Error::NoAnswer`]: it may be given, or be given later. The error of that process.
+    pub async fn give(&self, target: Target, to: HostId) -> Result<(), Error> {
+        if target.host.node() == self.here {
+            let nobody = || Error::NoAnswer(NOBODY.to_owned());
+            return self.served.giver().ok_or_else(nobody)?.give(target, to).await;
+        }
+        let call = GiveCall { target, to };
+        match self.call::<Give, _>(target.host.node(), &call, SMALL_ANSWER, CALL_TIME).await {
+            Ok(Answer::Done(())) => Ok(()),
+            Ok(Answer::Failed(error)) => Err(error),
+            Ok(Answer::NotHere | Answer::TooLarge(_)) => Err(Error::NoAnswer(NOBODY.to_owned())),
+            Err(Unanswered::Again(why) | Unanswered::Never(why) | Unanswered::Unknown(why)) => {
+                Err(Error::NoAnswer(why))
+            }
+        }
+    }
+
+    /// The partitions of this process, if it is the one of a target and serves them.
+    fn here_for(&self, target: Target) -> Option<&Arc<dyn IndexHost>> {
+        self.served.host().filter(|_| target.host.node() == self.here)
+    }
+
+    /// Makes a call to another process that serves partitions, once.
     async fn call<M, T>(
         &self,
+        node: NodeId,
         call: &M::Call,
         answer_bytes_max: u32,
         time: Duration,
@@ -201,8 +268,7 @@ impl ClusterIndex {
         M: Method<Answer = Answer<T>>,
         M::Call: Sync,
     {
-        let place = self.place.now();
-        let ServedAt::There(peer) = &place else {
+        let (Some(claim), Some(peer)) = (self.claims.get(node), self.peers.peer(node)) else {
             return Err(Unanswered::Again(NOBODY.to_owned()));
         };
         let bounds = Bounds { time, answer_bytes_max };
@@ -212,8 +278,8 @@ impl ClusterIndex {
                 answer.map(|(answer, _)| answer).map_err(Unanswered::from)
             }
             // A process that stands still does not answer. What it was told may happen later.
-            () = self.place.moved_from(&place) => {
-                Err(Unanswered::Unknown("another process serves the index now".to_owned()))
+            () = self.claims.ended(claim) => {
+                Err(Unanswered::Unknown("the process serves no partitions any more".to_owned()))
             }
         }
     }
@@ -230,18 +296,13 @@ impl<'a> Attempts<'a> {
         Self { clock, began: clock.monotonic() }
     }
 
-    /// Whether the first one has begun just now.
-    fn are_young(&self) -> bool {
-        self.clock.monotonic() < self.began + YOUNG
-    }
-
     /// Pauses before the next attempt, unless the time for them is over.
     ///
     /// # Errors
     /// [`Error::Overloaded`]: nothing was done.
     async fn again(&mut self, why: &str) -> Result<(), Error> {
         if self.clock.monotonic() >= self.began + PATIENCE {
-            tracing::warn!(why, "a request found nobody that serves the index");
+            tracing::warn!(why, "it is not known whose requests count");
             return Err(Error::Overloaded);
         }
         self.clock.sleep(PAUSE).await;
@@ -262,7 +323,7 @@ impl<'a> Attempts<'a> {
 }
 
 /// Why it was not asked.
-const NOBODY: &str = "no process serves the index";
+const NOBODY: &str = "the process serves no partitions";
 
 /// How many bytes the next attempt takes, since the answer had more than `bytes`. It may have
 /// grown by then.
@@ -284,10 +345,25 @@ fn answer_bytes(write: &Write) -> u32 {
     if is_row { ROW_ANSWER } else { WRITE_ANSWER }
 }
 
+/// The error of a request that another process may answer by now. It changed nothing, or may be
+/// repeated.
+fn elsewhere(unanswered: Unanswered) -> Error {
+    match unanswered {
+        Unanswered::Again(why) | Unanswered::Unknown(why) => {
+            tracing::debug!(why, "a partition is asked again, wherever it is");
+            Error::WrongPartition
+        }
+        Unanswered::Never(why) => {
+            tracing::error!(why, "the process that serves the partition takes no such call");
+            Error::Overloaded
+        }
+    }
+}
+
 #[async_trait]
 impl IndexHost for ClusterIndex {
     async fn read(&self, target: Target, read: Read) -> Result<ReadReply, Error> {
-        if let Some(host) = self.served.host() {
+        if let Some(host) = self.here_for(target) {
             return host.read(target, read).await;
         }
         match Question::of(target, &read) {
@@ -300,7 +376,7 @@ impl IndexHost for ClusterIndex {
     }
 
     async fn read_kept(&self, target: Target, read: &Read) -> Result<ReadReply, Error> {
-        match self.served.host() {
+        match self.here_for(target) {
             Some(host) => host.read_kept(target, read).await,
             None => self.read(target, read.clone()).await,
         }
@@ -330,25 +406,25 @@ impl IndexHost for ClusterIndex {
 }
 
 impl ClusterIndex {
-    /// Reads from a partition of the process that serves it.
+    /// Reads from a partition of another process.
     async fn read_there(&self, target: Target, read: Read) -> Result<ReadReply, Error> {
         let call = ReadCall { target, read: Shared(Arc::new(read)) };
-        let (mut attempts, mut bytes) = (Attempts::new(&*self.clock), SMALL_ANSWER);
+        let (began, mut bytes) = (self.clock.monotonic(), SMALL_ANSWER);
+        let node = target.host.node();
         loop {
-            // This process may have begun to serve it.
-            if let Some(host) = self.served.host() {
-                return host.read_kept(target, &call.read.0).await;
-            }
-            match self.call::<calls::Read, _>(&call, bytes, CALL_TIME).await {
+            match self.call::<calls::Read, _>(node, &call, bytes, CALL_TIME).await {
                 Ok(Answer::Done(reply)) => return Ok(reply),
                 // The process may just be stopping.
-                Ok(Answer::Failed(Error::NoAnswer(why))) if attempts.are_young() => {
-                    attempts.again(&why).await?;
+                Ok(Answer::Failed(Error::NoAnswer(_)))
+                    if self.clock.monotonic() < began + YOUNG =>
+                {
+                    self.clock.sleep(PAUSE).await;
                 }
                 Ok(Answer::Failed(error)) => return Err(error),
                 Ok(Answer::TooLarge(needed)) => bytes = larger(bytes, needed)?,
-                Ok(Answer::NotHere) => attempts.again(NOBODY).await?,
-                Err(unanswered) => attempts.after(unanswered).await?,
+                Ok(Answer::NotHere) => return Err(elsewhere(Unanswered::Again(NOBODY.into()))),
+                // A question may be asked twice.
+                Err(unanswered) => return Err(elsewhere(unanswered)),
             }
         }
     }
@@ -359,31 +435,27 @@ impl ClusterIndex {
         id: Option<WriteId>,
         write: Arc<Write>,
     ) -> Result<WriteReply, Error> {
-        let mut bytes = answer_bytes(&write);
+        if let Some(host) = self.here_for(target) {
+            return self.served.write(&**host, (target, id), write).await;
+        }
+        let (node, mut bytes) = (target.host.node(), answer_bytes(&write));
         // A repetition gets the same answer again.
         let is_repeatable = id.map_or(write.is_repeatable(), |id| id.is_repeated);
         let call = WriteCall { target, id, write: Shared(write) };
-        let mut attempts = Attempts::new(&*self.clock);
         loop {
-            if let Some(host) = self.served.host() {
-                return self.served.write(&**host, (target, id), call.write.0).await;
-            }
-            match self.call::<calls::Write, _>(&call, bytes, CALL_TIME).await {
+            match self.call::<calls::Write, _>(node, &call, bytes, CALL_TIME).await {
                 Ok(Answer::Done(reply)) => return Ok(reply),
                 Ok(Answer::Failed(error)) => return Err(error),
-                Ok(Answer::NotHere) => attempts.again(NOBODY).await?,
+                Ok(Answer::NotHere) => return Err(elsewhere(Unanswered::Again(NOBODY.into()))),
                 Ok(Answer::TooLarge(needed)) if is_repeatable => {
                     bytes = larger(bytes, needed)?;
                 }
                 // It was done. A repetition takes the answer.
                 Ok(Answer::TooLarge(_)) => return Err(too_large()),
-                Err(unanswered @ Unanswered::Unknown(_)) if call.write.0.is_repeatable() => {
-                    attempts.after(unanswered).await?;
-                }
-                Err(Unanswered::Unknown(why)) => {
+                Err(Unanswered::Unknown(why)) if !call.write.0.is_repeatable() => {
                     return Err(Error::NoAnswer(format!("it may have happened: {why}")));
                 }
-                Err(unanswered) => attempts.after(unanswered).await?,
+                Err(unanswered) => return Err(elsewhere(unanswered)),
             }
         }
     }

@@ -1,10 +1,10 @@
-//! The index of a cluster: partitions that another process serves. A front end asks through
-//! [`ClusterIndex`] whichever process serves them, [`IndexService`] answers there.
+//! The index of a cluster: each partition is served by one of several processes. A front end asks
+//! through [`ClusterIndex`] the process that the map names, [`IndexService`] answers there.
 //!
 //! - `calls.rs`: the messages; `api-spec/index-calls.md` describes them;
-//! - `served.rs`: the index that this process serves, once it does;
+//! - `served.rs`: the partitions that this process serves, once it does;
 //! - `service.rs`: answers the calls of other processes;
-//! - `host.rs`: asks the process that serves; `joined.rs`: look-ups of a hot key share calls;
+//! - `host.rs`: asks the process of a partition; `joined.rs`: look-ups of a hot key share calls;
 //! - `accounts.rs`: tells which accounts were changed, for the caches of front ends.
 //!
 //! Invariants (ADR 0057, 0058): a process that serves the index answers only calls of processes
@@ -22,8 +22,8 @@ mod service;
 mod tests;
 
 pub use accounts::{AccountChanges, ChangedAccounts, ChangesTo};
-pub use host::{ClusterIndex, IndexPlace, ServedAt};
-pub use served::{FrontEnds, KnownWriters, ServedIndex};
+pub use host::{ClusterIndex, Peers};
+pub use served::{FrontEnds, GivesPartitions, KnownWriters, ServedIndex};
 pub use service::{INDEX_SERVICE, IndexService};
 
 /// Decodes `bytes` as each message between processes about the index and about running requests.

@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
@@ -27,24 +28,43 @@ use crate::index::api::WriteId;
 use crate::index::api::WriteReply;
 use crate::index::api::WriterSessions;
 use crate::rpc::NodeIdentity;
+use crate::types::HostId;
 
 /// The pause before it is looked again whether writes have ended.
 const END_PAUSE: Duration = Duration::from_millis(5);
 
 /// The processes with a front end that have a session, this one too. A process whose session ends
 /// has no running requests when it opens the next one.
+#[async_trait]
 pub trait FrontEnds: Send + Sync + Debug {
     /// All of them.
     fn all(&self) -> Vec<NodeIdentity>;
 
     /// Whether this is one of them.
     fn has(&self, process: NodeIdentity) -> bool;
+
+    /// Learns which sessions there are now.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`]: it could not, or this process has no session itself.
+    async fn refresh(&self) -> Result<(), Error>;
+}
+
+/// Gives partitions of this process to others.
+#[async_trait]
+pub trait GivesPartitions: Send + Sync + Debug {
+    /// Gives a partition to a host of another process.
+    ///
+    /// # Errors
+    /// [`Error`]; after [`Error::Unavailable`] it may have been given.
+    async fn give(&self, target: Target, to: HostId) -> Result<(), Error>;
 }
 
 /// The index of this process, from when it serves it until it stops.
 #[derive(Debug)]
 pub struct ServedIndex {
     host: OnceLock<Arc<dyn IndexHost>>,
+    giver: OnceLock<Arc<dyn GivesPartitions>>,
     /// It is served no more.
     has_ended: AtomicBool,
     /// How many writes of other processes are under way.
@@ -88,6 +108,7 @@ impl ServedIndex {
     pub fn new(process: NodeIdentity) -> Self {
         Self {
             host: OnceLock::new(),
+            giver: OnceLock::new(),
             has_ended: AtomicBool::new(false),
             writing: Mutex::default(),
             accounts: AccountChanges::new(process),
@@ -101,6 +122,21 @@ impl ServedIndex {
     /// If the process serves partitions already.
     pub fn serve(&self, host: Arc<dyn IndexHost>) {
         self.host.set(host).expect("a process begins to serve the index once");
+    }
+
+    /// Gives partitions away from now on when it is asked to.
+    pub fn give_through(&self, giver: Arc<dyn GivesPartitions>) {
+        self.giver.get_or_init(|| giver);
+    }
+
+    pub(super) fn giver(&self) -> Option<&dyn GivesPartitions> {
+        let giver = self.giver.get().filter(|_| !self.has_ended());
+        giver.map(|giver| &**giver)
+    }
+
+    /// A partition was opened here: copies may be pending in it.
+    pub fn note_opened(&self) {
+        self.copies.news.notify_one();
     }
 
     /// The partitions; `None` if this process does not serve them.
@@ -197,13 +233,19 @@ impl KnownWriters {
     }
 }
 
+#[async_trait]
 impl WriterSessions for KnownWriters {
-    /// Not before this process serves: until then its table of nodes may be older than what the
-    /// process knew that served before.
+    /// Not before this process serves. What the owner before knew is caught up with before a
+    /// partition is opened.
     fn has_ended(&self, process: NodeIdentity) -> bool {
         let is_ended = self.served.host().is_some() && !self.with_session.has(process);
         // After that: a write is noted before its session is looked at.
         is_ended && !self.served.lock().contains_key(&process)
+    }
+
+    /// A process whose session the last owner has seen end is not let in by this one either.
+    async fn catch_up(&self) -> Result<(), Error> {
+        self.with_session.refresh().await
     }
 }
 

@@ -1,14 +1,14 @@
-//! The side of the process that serves the index.
+//! The side of a process that serves partitions.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::accounts::ChangedAccounts;
 use super::calls::AccountsAfter;
 use super::calls::Answer;
 use super::calls::FrontEndsOf;
+use super::calls::Give;
+use super::calls::GiveCall;
 use super::calls::Read;
 use super::calls::ReadCall;
 use super::calls::Write;
@@ -24,9 +24,6 @@ use crate::rpc::NodeIdentity;
 use crate::rpc::Refusal;
 use crate::rpc::Reply;
 use crate::rpc::Service;
-
-/// How long a call waits for a change of an account.
-const NO_CHANGE: Duration = Duration::from_secs(1);
 
 /// The upper byte of the methods of the index.
 pub const INDEX_SERVICE: u8 = 2;
@@ -81,23 +78,23 @@ impl IndexService {
         if self.host_for(call.from).is_none() {
             return Ok(not_here::<AccountsAfter, _>());
         }
-        let changed = tokio::select! {
-            biased;
-            changed = self.served.accounts.after(after) => changed,
-            // Without a change, the answer says that this process serves the index.
-            () = self.clock.sleep(NO_CHANGE) => {
-                match after {
-                    Some(to) => ChangedAccounts { to, accounts: Some(Vec::new()) },
-                    None => self.served.accounts.after(None).await,
-                }
-            }
-        };
+        let changed = self.served.accounts.after_or_soon(&*self.clock, after).await;
         Ok(Reply::of::<AccountsAfter>(&Answer::Done(changed), Vec::new()))
+    }
+
+    /// Only a manager asks for it. A node that is none could do no harm but move partitions.
+    async fn give(&self, call: &Incoming) -> Result<Reply, Refusal> {
+        let GiveCall { target, to } = call.decode::<Give>()?;
+        let giver = self.served.giver().filter(|_| self.front_ends.has(call.from));
+        let Some(giver) = giver else { return Ok(not_here::<Give, _>()) };
+        let answer = answered(giver.give(target, to).await);
+        Ok(Reply::of::<Give>(&answer, Vec::new()))
     }
 
     fn front_ends(&self, call: &Incoming) -> Result<Reply, Refusal> {
         call.decode::<FrontEndsOf>()?;
-        if self.host_for(call.from).is_none() {
+        // A process that begins or stops to serve knows that too.
+        if !self.front_ends.has(call.from) {
             return Ok(not_here::<FrontEndsOf, _>());
         }
         let all = self.served.front_ends(&*self.front_ends);
@@ -131,7 +128,7 @@ fn not_here<M: Method<Answer = Answer<T>>, T>() -> Reply {
 #[async_trait]
 impl Service for IndexService {
     fn is_read(&self, method: u16) -> bool {
-        method != Write::NUMBER
+        method != Write::NUMBER && method != Give::NUMBER
     }
 
     async fn serve(&self, call: Incoming) -> Result<Reply, Refusal> {
@@ -140,6 +137,7 @@ impl Service for IndexService {
             Write::NUMBER => self.write(&call).await,
             FrontEndsOf::NUMBER => self.front_ends(&call),
             AccountsAfter::NUMBER => self.accounts_after(&call).await,
+            Give::NUMBER => self.give(&call).await,
             _ => Err(Refusal::UnknownMethod),
         }
     }

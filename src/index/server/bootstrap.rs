@@ -38,10 +38,26 @@ pub(super) fn even_boundaries(cluster: ClusterNumber, count: u64) -> Vec<Routing
     (1..count).map(bound).collect()
 }
 
-/// Writes the first map, if there is none, in one transaction (I5).
-pub(super) async fn create_map(
+/// Writes the first map of a cluster, if there is none: `count` partitions, one after the other to
+/// each of these hosts.
+///
+/// # Errors
+/// [`Error::Unavailable`], also without a host.
+pub async fn create_map(
     coordinator: &dyn Coordinator,
     cluster: ClusterNumber,
+    (hosts, count): (&[HostId], u64),
+) -> Result<(), Error> {
+    if hosts.is_empty() {
+        return Err(Error::Unavailable("no process takes partitions".into()));
+    }
+    create(coordinator, (cluster, hosts), &even_boundaries(cluster, count)).await
+}
+
+/// Writes the first map, if there is none, in one transaction (I5).
+pub(super) async fn create(
+    coordinator: &dyn Coordinator,
+    (cluster, hosts): (ClusterNumber, &[HostId]),
     boundaries: &[RoutingKey],
 ) -> Result<(), Error> {
     let unavailable = |error: crate::coordinator::Error| Error::Unavailable(error.to_string());
@@ -49,7 +65,7 @@ pub(super) async fn create_map(
     if !found.entries.is_empty() {
         return Ok(());
     }
-    let descriptors = descriptors(cluster, boundaries);
+    let descriptors = descriptors(cluster, hosts, boundaries);
     let count = u64::try_from(descriptors.len()).unwrap_or(u64::MAX);
     if count > PARTITIONS_MAX || PartitionMap::new(descriptors.clone()).is_none() {
         return Err(Error::Unavailable("the initial partitions do not make a map".into()));
@@ -69,17 +85,22 @@ pub(super) async fn create_map(
     }
 }
 
-fn descriptors(cluster: ClusterNumber, boundaries: &[RoutingKey]) -> Vec<PartitionDescriptor> {
+fn descriptors(
+    cluster: ClusterNumber,
+    hosts: &[HostId],
+    boundaries: &[RoutingKey],
+) -> Vec<PartitionDescriptor> {
     let lows = std::iter::once(RoutingKey::min()).chain(boundaries.iter().cloned());
     let highs = boundaries.iter().cloned().map(Some).chain([None]);
     (cluster.ids().start..)
+        .zip(hosts.iter().cycle())
         .zip(lows.zip(highs))
-        .map(|(id, (low, high))| PartitionDescriptor {
+        .map(|((id, host), (low, high))| PartitionDescriptor {
             id: PartitionId::new(id),
             keys: KeyRange::new(low, high).into(),
             epoch: Epoch::new(0),
             log: Vec::new(),
-            host: HostId::new(0),
+            host: *host,
         })
         .collect()
 }

@@ -15,6 +15,7 @@ use crate::index::server::IndexServer;
 use crate::index::server::bootstrap;
 use crate::index::server::changes::{ChangeEvent, ChangeKind, Replaced};
 use crate::index::server::claims::Claim;
+use crate::index::server::give;
 use crate::index::server::host::Host;
 use crate::types::HostId;
 use crate::types::KeyRange;
@@ -287,6 +288,9 @@ impl IndexServer {
         to: HostId,
     ) -> Result<Changed, ChangeError> {
         let from = self.host_of(partition).ok_or(ChangeError::NoSuchPartition)?;
+        if to.node() != from.context.host.node() {
+            return give::give_away(from, partition, to).await;
+        }
         let to = self.host(to).ok_or(ChangeError::NoSuchHost)?;
         if from.context.host == to.context.host {
             return Ok(Changed { partitions: vec![partition], pause: Duration::ZERO });

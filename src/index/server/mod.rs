@@ -4,12 +4,14 @@
 //! 2. This file opens and closes the hosts, and passes each request to the host of its partition.
 //!    `host.rs`: a host, which is a set of partitions that share memory, cache, background work and
 //!    perhaps a thread.
-//! 3. `change.rs`: splits, merges and moves. `claims.rs` keeps a partition from taking part in two
+//! 3. `change.rs`: splits, merges and moves; `give.rs`: moves to other nodes. `claims.rs` keeps a partition from taking part in two
 //!    of them at a time. `plan.rs` carries out changes that a manager plans. `spread.rs` finds keys
 //!    that cut a range into even parts.
 //! 4. `status.rs` and `changes.rs` show the partitions and the latest changes of the map.
 //!    `measure.rs` and `reports.rs` report the load to a manager.
-//! 5. `reopen.rs` opens a partition again that stopped writing or did not open at the start.
+//! 5. In a cluster, `assigned.rs` opens what the map gives to this process, and leaves what it gives
+//!    to others.
+//! 6. `reopen.rs` opens a partition again that stopped writing or did not open at the start.
 //!    `rewrite.rs` rewrites files that hold old secrets. `cut.rs` reads all partitions as of one
 //!    instant, for a backup.
 //!
@@ -18,11 +20,13 @@
 //!
 //! Not here: the decision when to change the map (the manager).
 
+mod assigned;
 mod bootstrap;
 mod change;
 mod changes;
 mod claims;
 mod cut;
+mod give;
 mod host;
 mod measure;
 mod plan;
@@ -39,6 +43,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::env::Boxed;
@@ -66,12 +71,15 @@ use crate::index::server::reopen::Reopener;
 use crate::types::ClusterNumber;
 use crate::types::ExtentId;
 use crate::types::HostId;
+use crate::types::NodeId;
 use crate::types::PartitionId;
 use crate::types::RoutingKey;
 
+pub use bootstrap::create_map;
 pub use change::{CHILDREN_MAX, ChangeError, Changed};
 pub use changes::{ChangeEvent, ChangeKind};
 pub use cut::{ConsistentCut, CutError};
+pub use plan::Giver;
 pub use reports::LoadReports;
 pub use status::{PartitionCounts, PartitionStatus};
 
@@ -86,6 +94,8 @@ pub struct IndexServer {
     changes: Changes,
     /// The tasks that carry out changes.
     control: Tasks,
+    /// Changes with every partition that is opened because the map gives it to this process.
+    opened: watch::Sender<()>,
 }
 
 impl IndexServer {
@@ -93,6 +103,8 @@ impl IndexServer {
     /// host; the first host opens it if there is no such host. A new store first gets a map of
     /// [`Config::initial_partitions`]. `hosts` are the dependencies of each host, which differ only
     /// in their tasks. All hosts share the memory that `config` grants.
+    ///
+    /// A process of a cluster opens nothing yet: [`Self::follow_map`] does.
     ///
     /// A partition whose files are damaged or missing is quarantined: it answers
     /// [`crate::index::Damage::Quarantined`], and all others serve. A partition whose files cannot
@@ -120,10 +132,9 @@ impl IndexServer {
     ) -> Result<Self, Error> {
         let count = hosts.len().max(1);
         let first = hosts.first().ok_or_else(|| Error::Unavailable("no host".into()))?;
-        let (coordinator, control) = (Arc::clone(&first.coordinator), first.env.tasks.clone());
-        bootstrap::create_map(coordinator.as_ref(), first.cluster, boundaries).await?;
-        let map = PartitionMap::load(coordinator.as_ref()).await?;
-        engine::upgrade(coordinator.as_ref(), first.capacity.as_ref(), &map).await?;
+        let control = first.env.tasks.clone();
+        let node = first.node;
+        let map = first_map(first, boundaries).await?;
         let pins = Arc::<Pins>::default();
         let config = Config {
             memtable_bytes_max: config.memtable_bytes_max / count,
@@ -134,13 +145,13 @@ impl IndexServer {
         let contexts: Vec<Arc<HostContext>> = (0..)
             .zip(hosts)
             .map(|(id, deps)| {
-                Arc::new(HostContext::new(deps, config, HostId::new(id), Arc::clone(&pins)))
+                Arc::new(HostContext::new(deps, config, HostId::of(node, id), Arc::clone(&pins)))
             })
             .collect();
         let opening = contexts.into_iter().map(|context| {
             let count = u64::try_from(count).unwrap_or(u64::MAX);
             let here = |host: HostId| {
-                host == context.host || (host.get() >= count && context.host.get() == 0)
+                host == context.host || (host.number() >= count && context.host.number() == 0)
             };
             let ids: Vec<PartitionId> =
                 map.partitions().iter().filter(|p| here(p.host)).map(|p| p.id).collect();
@@ -178,7 +189,8 @@ impl IndexServer {
             });
         }
         tracing::info!(partitions = map.partitions().len(), hosts = count, "the index serves");
-        Ok(Self { hosts: opened, claims, stop, changes: Changes::default(), control })
+        let (changes, opened_more) = (Changes::default(), watch::Sender::default());
+        Ok(Self { hosts: opened, claims, stop, changes, control, opened: opened_more })
     }
 
     /// Carries out changes of the map in the tasks of `control` instead of those of the first host.
@@ -231,6 +243,23 @@ impl IndexServer {
         Ok(&first.context.deps)
     }
 
+    /// The node of a cluster that this process is; zero if it is alone.
+    fn node(&self) -> NodeId {
+        self.hosts.first().map_or(NodeId::new(0), |host| host.context.host.node())
+    }
+
+    /// A host of this process, by its number there.
+    #[must_use]
+    pub fn host_id(&self, number: u64) -> HostId {
+        HostId::of(self.node(), number)
+    }
+
+    /// Changes with every partition that this process opens because the map gives it to it.
+    #[must_use]
+    pub fn opens(&self) -> watch::Receiver<()> {
+        self.opened.subscribe()
+    }
+
     async fn write_as(
         &self,
         target: Target,
@@ -242,13 +271,27 @@ impl IndexServer {
     }
 
     fn host(&self, id: HostId) -> Option<&Host> {
-        self.hosts.get(usize::try_from(id.get()).ok()?)
+        let here = self.hosts.get(usize::try_from(id.number()).ok()?)?;
+        (here.context.host == id).then_some(here)
     }
 
     /// The host that has a partition open.
     fn host_of(&self, partition: PartitionId) -> Option<&Host> {
         self.hosts.iter().find(|host| host.opened.get(partition).is_some())
     }
+}
+
+/// The partitions that a server opens at its start: those of the map of a node alone, which gets one
+/// if it has none.
+async fn first_map(deps: &Dependencies, boundaries: &[RoutingKey]) -> Result<PartitionMap, Error> {
+    if deps.node != NodeId::new(0) {
+        return Ok(PartitionMap::default());
+    }
+    let (coordinator, hosts) = (deps.coordinator.as_ref(), [HostId::new(0)]);
+    bootstrap::create(coordinator, (deps.cluster, &hosts), boundaries).await?;
+    let map = PartitionMap::load(coordinator).await?;
+    engine::upgrade(coordinator, deps.capacity.as_ref(), &map).await?;
+    Ok(map)
 }
 
 /// Starts the task that opens stopped partitions of a host again, until the server stops.

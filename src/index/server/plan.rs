@@ -2,11 +2,47 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
+use crate::index::api::Error;
 use crate::index::api::Plan;
+use crate::index::api::Target;
+use crate::index::remote::GivesPartitions;
 use crate::index::server::ChangeError;
 use crate::index::server::Changed;
 use crate::index::server::IndexServer;
+use crate::types::HostId;
 use crate::types::PartitionId;
+
+/// Gives partitions of a server to other processes when it is asked to.
+#[derive(Debug)]
+pub struct Giver(pub Arc<IndexServer>);
+
+#[async_trait]
+impl GivesPartitions for Giver {
+    async fn give(&self, target: Target, to: HostId) -> Result<(), Error> {
+        // A call that was delayed may be of an earlier owner.
+        let open = self.0.host_of(target.partition);
+        let open = open.and_then(|host| host.opened.get(target.partition));
+        if open.is_none_or(|open| open.core.epoch != target.epoch) {
+            return Err(Error::WrongPartition);
+        }
+        match self.0.move_to(target.partition, to).await {
+            Ok(_) => Ok(()),
+            Err(ChangeError::NoSuchPartition) => Err(Error::WrongPartition),
+            Err(ChangeError::Refused(error) | ChangeError::Failed(error)) => Err(error),
+            Err(ChangeError::Busy(_)) => Err(Error::Overloaded),
+            Err(
+                error @ (ChangeError::BadKeys
+                | ChangeError::Striped
+                | ChangeError::NotStripable
+                | ChangeError::NotNeighbours
+                | ChangeError::NoSuchHost
+                | ChangeError::PartlyDone(_)),
+            ) => Err(Error::Unavailable(error.to_string())),
+        }
+    }
+}
 
 impl IndexServer {
     /// Makes a planned change of the map. A change that has begun is completed even if the caller

@@ -23,6 +23,7 @@ use crate::index::api::Error;
 use crate::index::engine::HostContext;
 use crate::index::engine::Partition;
 use crate::index::engine::Status;
+use crate::index::map::PartitionDescriptor;
 use crate::index::map::PartitionMap;
 use crate::index::server::claims::Claims;
 use crate::index::server::host::Opened;
@@ -184,9 +185,24 @@ impl Reopener {
                     metrics.closed(false, -1);
                     metrics.closed(true, 1);
                 }
+                if not.error == Error::WrongPartition && self.is_elsewhere(id).await? {
+                    if let Some(closed) = self.opened.forget_closed(id) {
+                        metrics.closed(closed.is_quarantined(), -1);
+                    }
+                    return Ok(());
+                }
                 Err(not.error)
             }
         }
+    }
+
+    /// Whether another process has the partition.
+    async fn is_elsewhere(&self, id: PartitionId) -> Result<bool, Error> {
+        let key = PartitionDescriptor::coordinator_key(id);
+        let found = self.context.deps.coordinator.get(&key).await;
+        let found = found.map_err(|error| Error::Unavailable(error.to_string()))?;
+        let known = found.and_then(|found| PartitionDescriptor::decode(&found.value));
+        Ok(known.is_none_or(|one| one.host.node() != self.context.host.node()))
     }
 
     /// Whether the host still has this instance of the partition open.
@@ -210,15 +226,29 @@ impl Reopener {
     /// Opens the partitions that have the keys of `old` since a split or merge.
     async fn follow(&self, old: &Arc<Partition>) -> Result<(), Error> {
         let map = PartitionMap::load(self.context.deps.coordinator.as_ref()).await?;
-        if map.partitions().iter().any(|one| one.id == old.core.id) {
-            return Err(Error::WrongPartition);
+        if let Some(known) = map.partitions().iter().find(|one| one.id == old.core.id) {
+            if known.host.node() == self.context.host.node() {
+                return Err(Error::WrongPartition);
+            }
+            // Another process has it.
+            self.opened.replace(&[Arc::clone(old)], Vec::new());
+            old.abandon().await;
+            return Ok(());
         }
+        let here = self.context.host.node();
         let heirs: Vec<PartitionId> = map
             .partitions()
             .iter()
             .filter(|one| one.keys.range().intersect(old.core.range()).is_some())
+            .filter(|one| one.host.node() == here)
             .map(|one| one.id)
             .collect();
+        if heirs.is_empty() {
+            // Another process had it when it was split or merged.
+            self.opened.replace(&[Arc::clone(old)], Vec::new());
+            old.abandon().await;
+            return Ok(());
+        }
         // A neighbour that was merged with it is tried at the same time. Who opens an heir second
         // fences the one that serves.
         let claim = self.claims.claim(&heirs).await;

@@ -25,12 +25,12 @@ use crate::telemetry::Registry;
 
 use super::join::Joined;
 
-/// The pause before the next try, while nobody serves the index. It doubles each time.
+/// The pause before the next try, while there are no partitions. It doubles each time.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// Starts the front end when somebody serves the index.
+/// Starts the front end when there are partitions.
 ///
 /// # Errors
 /// [`NodeError`].
@@ -46,7 +46,7 @@ pub(super) async fn start(
             ended => return ended,
         };
         if !is_logged {
-            tracing::info!(%error, "the front end starts when the index is served");
+            tracing::info!(%error, "the front end starts when there are partitions");
         }
         is_logged = true;
         foundation.env.clock.sleep(pause).await;
@@ -81,12 +81,15 @@ async fn attempt(
 ) -> Result<(FrontRole, Serving), NodeError> {
     let index = &joined.links.index;
     // Before a cluster's first start there is no partition map, which would count as damage.
-    drop(index.accounts_after(None).await?);
+    if joined.map.all(|_| true).is_empty() {
+        return Err(index::Error::Overloaded.into());
+    }
     let env = with_own_tasks(&foundation.env);
     let base = Base {
         env: foundation.env.clone(),
         capacity: Arc::clone(&joined.capacity) as Arc<dyn Capacity>,
         coordinator: Arc::clone(&joined.coordinator),
+        node: joined.identity.node,
         cluster: joined.cluster.number,
         extent_ids: joined.groups_for_us() as Arc<dyn ExtentIds>,
         leases: None,

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 
 use crate::coordinator;
 use crate::coordinator::Coordinator;
+use crate::coordinator::hosts::HostClaims;
 use crate::coordinator::nodes::NodeAt;
 use crate::coordinator::nodes::NodeTable;
 use crate::env::Env;
@@ -23,6 +24,7 @@ use crate::index::remote::FrontEnds;
 use crate::index::remote::INDEX_SERVICE;
 use crate::index::remote::IndexService;
 use crate::index::remote::KnownWriters;
+use crate::index::remote::Peers;
 use crate::index::remote::ServedIndex;
 use crate::node::assembly::Requests;
 use crate::rpc::NodeIdentity;
@@ -30,7 +32,6 @@ use crate::rpc::RemoteNode;
 use crate::rpc::Services;
 use crate::types::NodeRoles;
 
-use super::index_at::IndexAt;
 use super::reached::ReachedNodes;
 
 /// What other processes may ask of this one, before it can ask them.
@@ -49,6 +50,8 @@ pub(super) struct IndexLinks {
     /// What this process serves of the index.
     pub(super) served: Arc<ServedIndex>,
     pub(super) index: Arc<ClusterIndex>,
+    /// Which processes serve partitions.
+    pub(super) claims: Arc<HostClaims>,
     pub(super) requests: Requests,
     /// Which processes have ended that number their writes.
     pub(super) writers: Arc<dyn WriterSessions>,
@@ -66,8 +69,9 @@ fn front_end(at: &NodeAt) -> Option<NodeIdentity> {
     Some(NodeIdentity { node: at.id, incarnation: life.incarnation })
 }
 
+#[async_trait]
 impl FrontEnds for Sessions {
-    /// This process too, whatever the table says: its own requests count while it serves the index.
+    /// This process too, whatever the table says: its own requests count while it serves.
     fn all(&self) -> Vec<NodeIdentity> {
         let others = self.table.all();
         let others = others.iter().filter_map(front_end).filter(|other| *other != self.here);
@@ -77,6 +81,16 @@ impl FrontEnds for Sessions {
     fn has(&self, process: NodeIdentity) -> bool {
         let at = self.table.get(process.node);
         process == self.here || at.as_ref().and_then(front_end) == Some(process)
+    }
+
+    async fn refresh(&self) -> Result<(), Error> {
+        let unread = |error: coordinator::Error| Error::Unavailable(error.to_string());
+        self.table.refresh().await.map_err(unread)?;
+        if self.table.incarnation(self.here.node) == Some(self.here.incarnation) {
+            return Ok(());
+        }
+        // What its requests need may have been freed.
+        Err(Error::Unavailable("the session of this process has ended".to_owned()))
     }
 }
 
@@ -118,7 +132,7 @@ impl IndexServices {
         services.insert(REQUESTS_SERVICE, Arc::new(requests));
     }
 
-    /// Reaches the index. Returns also what is to be followed for that.
+    /// Reaches the index.
     ///
     /// # Errors
     /// Those of the coordinator.
@@ -127,18 +141,20 @@ impl IndexServices {
         env: &Env,
         coordinator: &Arc<dyn Coordinator>,
         reached: &Arc<ReachedNodes>,
-    ) -> Result<(IndexLinks, Arc<IndexAt>), coordinator::Error> {
+    ) -> Result<IndexLinks, coordinator::Error> {
         let Self { here, served, sessions, inflight, own } = self;
-        let at = IndexAt::start(Arc::clone(coordinator), Arc::clone(reached)).await?;
-        let at = Arc::new(at);
-        let place = Arc::clone(&at) as Arc<dyn crate::index::remote::IndexPlace>;
-        let index = Arc::new(ClusterIndex::new(Arc::clone(&served), place, Arc::clone(&env.clock)));
+        let claims = Arc::new(HostClaims::start(&**coordinator).await?);
+        let peers = Arc::clone(reached) as Arc<dyn Peers>;
+        let others = (Arc::clone(&claims), peers);
+        let index =
+            ClusterIndex::new((here.node, Arc::clone(&served)), others, Arc::clone(&env.clock));
+        let index = Arc::new(index);
         let (asked, ends) = (Arc::clone(&served), Arc::clone(&sessions) as Arc<dyn FrontEnds>);
         let writers = Arc::new(KnownWriters::new(asked, ends));
         let known = Known { index: Arc::clone(&index), sessions, reached: Arc::clone(reached) };
         let all = ClusterRequests::shared(here, own, Arc::new(known), env.tasks.clone());
         let numbers = Some(Arc::new(WriteNumbers::new(here)));
         let requests = Requests { inflight, all, numbers };
-        Ok((IndexLinks { served, index, requests, writers }, at))
+        Ok(IndexLinks { served, index, claims, requests, writers })
     }
 }

@@ -25,7 +25,9 @@ use crate::capacity::remote::MemberService;
 use crate::capacity::remote::SERVICE;
 use crate::coordinator;
 use crate::coordinator::Coordinator;
+use crate::coordinator::claim::Holder;
 use crate::coordinator::cluster::ClusterRecord;
+use crate::coordinator::hosts::HostClaims;
 use crate::coordinator::nodes;
 use crate::coordinator::nodes::Alive;
 use crate::coordinator::nodes::NodeAt;
@@ -36,6 +38,7 @@ use crate::env::Clock;
 use crate::env::Env;
 use crate::env::Tasks;
 use crate::env::net::TcpDial;
+use crate::index::FollowedMap;
 use crate::node::error::NodeError;
 use crate::node::listeners::Bound;
 use crate::node::storage::Storage;
@@ -104,6 +107,8 @@ pub(super) struct Joined {
     pub(super) over: Arc<Over>,
     /// The index, and the requests of all processes.
     pub(super) links: IndexLinks,
+    /// Which process serves which partition.
+    pub(super) map: Arc<FollowedMap>,
     /// Of everything that the node does for its cluster.
     tasks: Tasks,
     living: Mutex<Option<JoinHandle<Alive>>>,
@@ -145,9 +150,8 @@ impl Joined {
         run(&tasks, "removed nodes", removing);
         let has_copies = own.is_some();
         let reached = Arc::new(ReachedNodes::new(us, own, Arc::clone(&table)));
-        let (links, at) = asked.link(&env, &coordinator, &reached).await?;
-        let clock = Arc::clone(&env.clock);
-        run(&tasks, "who serves the index", async move { at.follow(clock.as_ref()).await });
+        let links = asked.link(&env, &coordinator, &reached).await?;
+        let map = follow_index(&tasks, &env, &coordinator, &links.claims).await?;
         let parts = ClusterParts {
             env: env.clone(),
             coordinator: Arc::clone(&coordinator),
@@ -180,6 +184,7 @@ impl Joined {
             clock,
             over,
             links,
+            map,
             tasks,
             living,
         })
@@ -213,32 +218,33 @@ impl Joined {
         });
     }
 
-    /// Brings the table of nodes up to date. Returns whether it has the session of this life.
-    ///
-    /// # Errors
-    /// Those of the coordinator.
-    pub(super) async fn refresh_table(&self) -> Result<bool, coordinator::Error> {
-        self.table.refresh().await?;
+    /// The process, as its claims name it.
+    pub(super) fn holder(&self) -> Holder {
         let NodeIdentity { node, incarnation } = self.identity;
-        Ok(self.table.incarnation(node) == Some(incarnation))
+        Holder { node, incarnation }
     }
 
-    /// Tells whether the node that serves the index is gone.
+    /// The nodes that take partitions.
+    pub(super) fn takes_partitions(&self, node: NodeId) -> bool {
+        let at = self.table.get(node);
+        at.is_some_and(|at| at.life.is_some() && at.record.state == NodeState::Active)
+    }
+
+    /// Tells whether the process that has a claim is gone.
     pub(super) fn watch_holder(&self) -> WatchByAddress {
         WatchByAddress { table: Arc::clone(&self.table), clock: Arc::clone(&self.clock) }
     }
 
-    /// Repairs the groups of the cluster from now on.
-    pub(super) fn repair_groups(&self) {
-        let repair = Repair {
+    /// Repairs the groups of the cluster.
+    pub(super) fn repair(&self) -> Repair {
+        Repair {
             capacity: Arc::clone(&self.capacity),
             groups: Arc::clone(&self.groups),
             nodes: Arc::clone(&self.reached) as Arc<dyn Nodes>,
             table: Arc::clone(&self.table),
             clock: Arc::clone(&self.clock),
             coordinator: Arc::clone(&self.coordinator),
-        };
-        self.run("repair", repair.run());
+        }
     }
 
     /// Starts something that goes on for as long as the node is a part of the cluster.
@@ -271,6 +277,23 @@ fn run(tasks: &Tasks, name: &'static str, work: impl Future<Output = ()> + Send 
             () = work => {}
         }
     }));
+}
+
+/// Follows which process serves which partition.
+async fn follow_index(
+    tasks: &Tasks,
+    env: &Env,
+    coordinator: &Arc<dyn Coordinator>,
+    claims: &Arc<HostClaims>,
+) -> Result<Arc<FollowedMap>, coordinator::Error> {
+    let (claims, of) = (Arc::clone(claims), Arc::clone(coordinator));
+    let clock = Arc::clone(&env.clock);
+    run(tasks, "hosts", async move { claims.follow(&*of, clock.as_ref()).await });
+    let map = Arc::new(FollowedMap::start(&**coordinator).await?);
+    let (following, of) = (Arc::clone(&map), Arc::clone(coordinator));
+    let clock = Arc::clone(&env.clock);
+    run(tasks, "partition map", async move { following.follow(&*of, clock.as_ref()).await });
+    Ok(map)
 }
 
 /// How this node and others prove who they are. Its certificate is renewed from now on.

@@ -5,34 +5,34 @@
 //! 2. `running.rs`: the node. It starts like a node alone, up to its disks.
 //! 3. `join.rs`: it gets an id, begins a life (`life.rs`), follows nodes and groups, and answers
 //!    the calls of other nodes. `authority.rs`: the certificate with which it proves who it is.
-//! 4. `reached.rs`: how it reaches other nodes. `index_at.rs`: which of them serves the index;
-//!    `index_links.rs`: how this one asks it, and how others ask this one about its requests.
-//! 5. `front.rs`: it answers clients as soon as some node serves the index.
-//! 6. `serve.rs`: once it has the claim to serve the index, it starts index, manager and reclaim.
-//!    `watch_holder.rs`: whether the node that has the claim is gone.
-//! 7. `repair.rs`: there, copies that are missing are made again. `absent.rs`: who is away since
-//!    when. `unfinished.rs`: what is left to repair, for `status.rs`.
+//! 4. `reached.rs`: how it reaches other nodes. `index_links.rs`: how it asks those that serve
+//!    partitions, and how others ask this one about its requests.
+//! 5. `front.rs`: it answers clients as soon as there are partitions.
+//! 6. `serve.rs`: under a claim of its own it serves the partitions that the map gives to it, and
+//!    reclaims for them.
+//! 7. `manage.rs`: one node has the claim to say which node serves which partition.
+//!    `watch_holder.rs`: whether the process that has a claim is gone. `repair.rs`: there, copies that
+//!    are missing are made again. `absent.rs`: who is away since when. `unfinished.rs`: what is left
+//!    to repair, for `status.rs`.
 //!
 //! `init.rs` makes a cluster, `status.rs` shows one, `change.rs` drains and removes nodes.
 //!
 //! Invariants: an answer is right although another process may have taken over, since members of
-//! the logs give leases for it (`index/engine/leases.rs`) · a process that has lost the claim
-//! changes no partition and no account in the coordinator (`coordinator/guarded.rs`) · a data
+//! the logs give leases for it (`index/engine/leases.rs`) · a process that has lost a claim changes
+//! nothing in the coordinator that it needs the claim for (`coordinator/guarded.rs`) · a data
 //! directory belongs to one node of one cluster, for ever · a process with a front end whose
 //! session has ended ends: its requests do not go on under another session (ADR 0057).
-//!
-//! Not here yet: several processes that serve parts of the index.
 
 mod absent;
 mod authority;
 mod change;
 mod coordinator;
 mod front;
-mod index_at;
 mod index_links;
 mod init;
 mod join;
 mod life;
+mod manage;
 mod reached;
 mod repair;
 mod running;

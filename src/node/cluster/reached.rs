@@ -13,6 +13,7 @@ use crate::coordinator::nodes::NodeAt;
 use crate::coordinator::nodes::NodeLife;
 use crate::coordinator::nodes::NodeState;
 use crate::coordinator::nodes::NodeTable;
+use crate::index::remote::Peers;
 use crate::rpc::CallerConfig;
 use crate::rpc::RemoteNode;
 use crate::types::NodeId;
@@ -84,6 +85,12 @@ impl ReachedNodes {
             moved.peer.disconnect();
         }
         others.get(&node).map(what)
+    }
+}
+
+impl Peers for ReachedNodes {
+    fn peer(&self, node: NodeId) -> Option<Arc<RemoteNode>> {
+        Self::peer(self, node)
     }
 }
 

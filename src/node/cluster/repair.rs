@@ -1,4 +1,4 @@
-//! Repairs the groups of a cluster, at the node that serves the index: copies that are missing are
+//! Repairs the groups of a cluster, at the node that manages the index: copies that are missing are
 //! made again, and copies of nodes that were lost, drained or removed are replaced.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
-//! A node of a cluster. It has copies of extents for others from the start on, answers clients as
-//! soon as some node serves the index, and serves the index itself once it has the claim to do so.
+//! A node of a cluster. It has copies of extents for others from the start on, serves the partitions
+//! that the map gives to it, answers clients as soon as there are partitions, and manages the index
+//! once it has the claim to do so.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +28,8 @@ use super::coordinator::connect;
 use super::front;
 use super::join::Joined;
 use super::join::Joining;
+use super::manage::ManagerSetup;
+use super::manage::ManagerTask;
 use super::serve::IndexSetup;
 use super::serve::IndexTask;
 use super::settings::NodeSettings;
@@ -47,6 +50,7 @@ pub struct ClusterNode {
     /// Opens the secrets of the cluster, if the node answers clients.
     secrets: Option<Secrets>,
     index: Option<IndexTask>,
+    manager: Option<ManagerTask>,
     front: Option<FrontRole>,
 }
 
@@ -112,18 +116,21 @@ impl ClusterNode {
         foundation.admin.registry.set(registry).expect("set once");
         foundation.admin.readiness.set(if may_serve { Phase::Standby } else { Phase::Ready });
         foundation.keep_certificate();
-        let index = secrets.clone().map(|secrets| {
+        let index = may_serve.then(|| {
             joined.look_after_groups();
             IndexTask::start(IndexSetup {
                 config: config.clone(),
                 env: foundation.env.clone(),
                 admin: foundation.admin.clone(),
                 audit_log: foundation.audit_log.clone(),
-                secrets,
                 joined: Arc::clone(&joined),
             })
         });
-        Ok(Self { config, foundation, storage, joined, secrets, index, front: None })
+        let manager = secrets.clone().map(|secrets| {
+            let (config, joined) = (config.clone(), Arc::clone(&joined));
+            ManagerTask::start(ManagerSetup { config, env: env.clone(), secrets, joined })
+        });
+        Ok(Self { config, foundation, storage, joined, secrets, index, manager, front: None })
     }
 
     /// Waits until some node serves the index, and answers clients. Returns the addresses. A node
@@ -194,6 +201,10 @@ impl ClusterNode {
         self.foundation.admin.readiness.set(Phase::Draining);
         if let Some(front) = self.front {
             front.stop().await;
+        }
+        // First: another node then manages when this one's partitions are free.
+        if let Some(manager) = self.manager {
+            manager.stop().await;
         }
         if let Some(index) = self.index {
             index.stop().await;

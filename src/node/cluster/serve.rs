@@ -1,4 +1,4 @@
-//! Serving the index, by the one node that has the claim to do so.
+//! Serving partitions of the index, under a claim of this node.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,21 +16,18 @@ use crate::capacity::cluster::ClusterCapacity;
 use crate::capacity::cluster::Nodes;
 use crate::capacity::groups::NodeRow;
 use crate::coordinator::claim::Claim;
-use crate::coordinator::claim::Holder;
-use crate::coordinator::claim::SERVES_INDEX;
 use crate::coordinator::claim::Waiting;
-use crate::coordinator::nodes::JoinError;
+use crate::coordinator::hosts::host_claim;
 use crate::coordinator::nodes::NodeState;
 use crate::env::Env;
-use crate::frontend::Secrets;
+use crate::index::Giver;
+use crate::index::IndexHost;
 use crate::index::IndexServer;
-use crate::index::Router;
 use crate::node::assembly::Base;
 use crate::node::config::Config;
 use crate::node::error::NodeError;
-use crate::node::metrics;
+use crate::node::metrics::of_roles;
 use crate::node::roles::IndexRole;
-use crate::node::roles::seal_all;
 use crate::telemetry::Registry;
 
 use super::join::Joined;
@@ -42,21 +39,20 @@ const NODES_WAIT: Duration = Duration::from_secs(10);
 const LOOKS_EVERY: Duration = Duration::from_millis(200);
 
 /// How long a stop waits for writes of other processes.
-const WRITES_WAIT: Duration = Duration::from_secs(5);
+const WRITES_WAIT: Duration = Duration::from_secs(2);
 
-/// What a node needs for serving the index.
+/// What a node needs for serving partitions.
 #[derive(Debug)]
 pub(super) struct IndexSetup {
     pub(super) config: Config,
     pub(super) env: Env,
     pub(super) admin: AdminState,
     pub(super) audit_log: AuditLog,
-    pub(super) secrets: Secrets,
     pub(super) joined: Arc<Joined>,
 }
 
-/// A node that waits for the claim to serve the index, or serves it. If it loses the claim, or
-/// cannot serve, the node must stop.
+/// A node that serves partitions, or waits for its claim to do so: an earlier life of it may have it.
+/// If it loses the claim, or cannot serve, the node must stop.
 #[derive(Debug)]
 pub(super) struct IndexTask {
     stop: CancellationToken,
@@ -90,7 +86,7 @@ impl IndexTask {
         Self { stop, task, served }
     }
 
-    /// Waits until this node serves the index. Cancel safe.
+    /// Waits until this node serves partitions. Cancel safe.
     pub(super) async fn served(&self) -> Arc<IndexServer> {
         let mut served = self.served.clone();
         loop {
@@ -104,11 +100,14 @@ impl IndexTask {
         }
     }
 
-    /// Whether this node answers requests about the index, if it serves it: it has renewed the
-    /// claim lately, or the members of its logs say that no other node serves.
+    /// Whether this node answers requests about its partitions, if it serves some: it has renewed the
+    /// claim lately, or the members of its logs say that no other node serves them.
     pub(super) fn is_sure(&self, capacity: &ClusterCapacity) -> bool {
         let served = self.served.borrow();
-        served.as_ref().is_none_or(|served| served.claim.is_held() || capacity.has_leases())
+        let is_sure = |served: &Served| {
+            served.claim.is_held() || served.index.partitions() == 0 || capacity.has_leases()
+        };
+        served.as_ref().is_none_or(is_sure)
     }
 
     /// Stops serving, and gives the claim back.
@@ -121,7 +120,7 @@ impl IndexTask {
 }
 
 impl IndexSetup {
-    /// Waits for the claim and for enough nodes, then serves until it is stopped or the claim is
+    /// Waits for enough nodes and for the claim, then serves until it is stopped or the claim is
     /// lost.
     async fn run(
         self,
@@ -129,41 +128,30 @@ impl IndexSetup {
         serves: &watch::Sender<Option<Served>>,
     ) -> Result<(), NodeError> {
         let Self { env, joined, .. } = &self;
-        let holder =
-            Holder { node: joined.identity.node, incarnation: joined.identity.incarnation };
-        let watch = joined.watch_holder();
-        let waiting = Waiting { key: SERVES_INDEX, holder, watch: &watch };
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(()),
+            () = until_enough_nodes(joined, env) => {}
+        }
+        let (holder, watch) = (joined.holder(), joined.watch_holder());
+        let waiting = Waiting { key: host_claim(holder.node), holder, watch: &watch };
         let claim = tokio::select! {
             biased;
             () = stop.cancelled() => return Ok(()),
             claim = waiting.run(&joined.coordinator, &env.clock) => claim,
         };
-        tracing::info!("this node serves the index now");
+        tracing::info!("this node serves partitions now");
         let (claim, lost) = (Arc::new(claim), CancellationToken::new());
         let (kept, ended) = (Arc::clone(&claim), lost.clone());
         joined.run("claim", async move {
             kept.keep().await;
             ended.cancel();
         });
-        let starting = async {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return Ok(None),
-                () = until_enough_nodes(joined, env) => {}
-            }
-            // Not given up halfway: what was started must be stopped.
-            self.serve(&claim).await.map(Some)
-        };
-        let started = tokio::select! {
-            biased;
-            () = lost.cancelled() => Err(NodeError::ClaimLost),
-            started = starting => started,
-        };
-        let role = match started {
-            Ok(Some(role)) => role,
-            ended => {
+        let role = match self.serve(&claim).await {
+            Ok(role) => role,
+            Err(error) => {
                 claim.release().await;
-                return ended.map(|_| ());
+                return Err(error);
             }
         };
         serves.send_replace(Some(Served { index: role.index(), claim: Arc::clone(&claim) }));
@@ -173,55 +161,43 @@ impl IndexSetup {
             () = stop.cancelled() => {}
         }
         role.stop_reclaim().await;
-        // Requests of others wait for the next node that serves.
+        // Requests of others wait for the next nodes that serve.
         joined.links.served.end(&*env.clock, WRITES_WAIT).await;
         role.stop().await;
         claim.release().await;
         Ok(())
     }
 
-    /// Opens the partitions, and answers requests about them.
+    /// Opens the partitions that the map gives to this node, and answers requests about them.
     async fn serve(&self, claim: &Arc<Claim>) -> Result<IndexRole, NodeError> {
-        let Self { config, env, admin, audit_log, secrets, joined } = self;
-        let mut all = Registry::default();
-        let registry = metrics::of_roles(&mut all);
+        let Self { config, env, admin, audit_log, joined } = self;
+        let mut metrics = Registry::default();
+        let registry = of_roles(&mut metrics);
         let coordinator = Arc::new(claim.guard());
         let base = Base {
             env: env.clone(),
             capacity: Arc::clone(&joined.capacity) as Arc<dyn Capacity>,
-            coordinator: Arc::clone(&coordinator) as _,
+            coordinator,
+            node: joined.identity.node,
             cluster: joined.cluster.number,
             extent_ids: joined.groups_for_us() as Arc<dyn ExtentIds>,
             leases: Some(Arc::clone(&joined.capacity) as Arc<dyn ReadLeases>),
             writers: Some(Arc::clone(&joined.links.writers)),
         };
         let role = IndexRole::start(config, base, audit_log, registry).await?;
-        let opened = async {
-            let router = Router::new(role.host(), coordinator, env.clone()).await?;
-            seal_all(config, &router, secrets).await?;
-            // From here on nobody else serves. Whose session the process that served before has
-            // seen end, must not be let in: it may have freed what their requests need. This one
-            // may be among them.
-            let has_session = loop {
-                match joined.refresh_table().await {
-                    Ok(has_session) => break has_session,
-                    Err(error) => tracing::warn!(%error, "the table of nodes is read again"),
-                }
-                env.clock.sleep(LOOKS_EVERY).await;
-            };
-            if !has_session {
-                return Err(NodeError::Join(JoinError::SessionEnded));
-            }
-            Ok(())
-        };
-        if let Err(error) = opened.await {
-            role.stop().await;
-            return Err(error);
-        }
+        let index = role.index();
+        joined.links.served.give_through(Arc::new(Giver(Arc::clone(&index))));
         joined.links.served.serve(role.host());
-        role.start_reclaim(Arc::clone(&joined.links.requests.all), registry);
-        admin.registry_of_index.set(all).expect("set once");
-        joined.repair_groups();
+        index.follow_map(Arc::clone(&joined.map));
+        let (mut opens, served) = (index.opens(), Arc::clone(&joined.links.served));
+        joined.run("copies of opened partitions", async move {
+            while opens.changed().await.is_ok() {
+                served.note_opened();
+            }
+        });
+        let all = Arc::clone(&joined.links.index) as Arc<dyn IndexHost>;
+        role.start_reclaim(all, Arc::clone(&joined.links.requests.all), registry);
+        admin.registry_of_index.set(metrics).expect("set once");
         Ok(role)
     }
 }

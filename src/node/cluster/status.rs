@@ -5,12 +5,14 @@ use std::sync::Arc;
 use crate::capacity::groups;
 use crate::coordinator;
 use crate::coordinator::claim::Holder;
-use crate::coordinator::claim::SERVES_INDEX;
+use crate::coordinator::claim::MANAGES_INDEX;
 use crate::coordinator::cluster::ClusterRecord;
+use crate::coordinator::hosts::HostClaims;
 use crate::coordinator::nodes::NodeAt;
 use crate::coordinator::nodes::NodeState;
 use crate::coordinator::nodes::NodeTable;
 use crate::env::Env;
+use crate::index::FollowedMap;
 use crate::node::error::NodeError;
 use crate::types::GroupId;
 
@@ -38,8 +40,12 @@ pub struct ClusterStatus {
 pub struct NodeStatus {
     /// What is known of it.
     pub at: NodeAt,
-    /// Whether it serves the index now.
+    /// Whether it manages the index now.
+    pub is_managing: bool,
+    /// Whether it serves partitions of the index now.
     pub is_serving: bool,
+    /// How many partitions it serves, or is to serve.
+    pub partitions: usize,
     /// Groups of which it has copies.
     pub groups: usize,
 }
@@ -51,12 +57,16 @@ pub struct NodeStatus {
 pub async fn status(settings: &CoordinatorSettings, env: &Env) -> Result<ClusterStatus, NodeError> {
     let coordinator = connect(settings, env).await?;
     let record = ClusterRecord::read(&*coordinator).await?;
-    let serving = Holder::of(&*coordinator, SERVES_INDEX).await?;
+    let manages = Holder::of(&*coordinator, MANAGES_INDEX).await?;
+    let claims = HostClaims::start(&*coordinator).await?;
+    let map = FollowedMap::start(&*coordinator).await?;
     let table = NodeTable::start(Arc::clone(&coordinator)).await?;
     let mut nodes: Vec<NodeStatus> = Vec::new();
     for at in table.all() {
-        let is_serving = serving.is_some_and(|holder| holder.node == at.id);
-        nodes.push(NodeStatus { at, is_serving, groups: 0 });
+        let is_managing = manages.is_some_and(|holder| holder.node == at.id);
+        let is_serving = claims.get(at.id).is_some();
+        let partitions = map.all(|one| one.host.node() == at.id).len();
+        nodes.push(NodeStatus { at, is_managing, is_serving, partitions, groups: 0 });
     }
     let (mut groups, mut short) = (0, 0);
     for (group, stored) in groups::read_all(&*coordinator).await?.groups {

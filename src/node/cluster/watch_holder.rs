@@ -1,4 +1,4 @@
-//! Whether the process that serves the index is gone, as a node that waits for its claim sees it.
+//! Whether the process that has a claim is gone, as another node sees it.
 
 use std::cmp::Ordering;
 use std::io::ErrorKind;

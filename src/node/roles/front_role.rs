@@ -17,7 +17,6 @@ use crate::auth::TrustedIssuer;
 use crate::auth::UnsealError;
 use crate::auth::unsigned_issuer;
 use crate::coordinator::counter;
-use crate::env::Clock;
 use crate::env::Env;
 use crate::frontend;
 use crate::frontend::Accounts;
@@ -53,8 +52,6 @@ use crate::telemetry::Registry;
 /// Memory of all answers that are being sent. A step of a body is at most 1 MiB, so it always
 /// suffices for 64 answers.
 const ANSWER_BYTES_MAX: u64 = 128 << 20;
-/// How often a front end looks whether its process serves the index by now.
-const COPIES_WAIT: Duration = Duration::from_millis(500);
 /// How long tasks of connections may continue after the drain, before the roles below them stop.
 const CUT_GRACE: Duration = Duration::from_secs(1);
 
@@ -86,7 +83,7 @@ pub(in crate::node) struct FrontRole {
 impl FrontRole {
     /// Creates the configured accounts, and serves the blob listener. `env` has the tasks of
     /// requests. With the index of a `cluster` there are other front ends: they change accounts
-    /// too, and one of them carries out pending copies.
+    /// too, and each carries out the pending copies into partitions of its process.
     ///
     /// # Errors
     /// [`NodeError`]; nothing was lost.
@@ -317,8 +314,8 @@ fn serve(
     let of = Arc::clone(&front);
     let watching = move || frontend::watch_answers(Arc::clone(&of));
     drop(env.supervise("answers", tasks.stopping(), watching));
-    let (of, clock) = (Arc::clone(&front), Arc::clone(&env.clock));
-    let copies = move || pending_copies(Arc::clone(&of), cluster.clone(), Arc::clone(&clock));
+    let of = Arc::clone(&front);
+    let copies = move || pending_copies(Arc::clone(&of), cluster.clone());
     drop(env.supervise("pending copies", tasks.stopping(), copies));
     if config.last_access {
         let of = Arc::clone(&front);
@@ -332,16 +329,9 @@ fn serve(
     Ok(BlobService { serving: tasks.spawn_or_stop("blob listener", serving, down), stop })
 }
 
-/// Carries out pending copies. One process of a cluster carries out those of all.
-async fn pending_copies(
-    front: Arc<FrontEnd>,
-    cluster: Option<Arc<ClusterIndex>>,
-    clock: Arc<dyn Clock>,
-) {
-    let Some(index) = cluster else { return frontend::carry_out_copies(front).await };
-    while !index.is_here() {
-        clock.sleep(COPIES_WAIT).await;
-    }
+/// Carries out pending copies: in a cluster, those into partitions that this process serves.
+async fn pending_copies(front: Arc<FrontEnd>, cluster: Option<Arc<ClusterIndex>>) {
+    let Some(index) = cluster else { return frontend::carry_out_copies(front, None).await };
     let hearing = async {
         loop {
             frontend::hear_of_copies(&front, &index.copy_news().await);
@@ -349,7 +339,7 @@ async fn pending_copies(
     };
     tokio::select! {
         biased;
-        () = frontend::carry_out_copies(Arc::clone(&front)) => {}
+        () = frontend::carry_out_copies(Arc::clone(&front), Some(index.here())) => {}
         () = hearing => {}
     }
 }

@@ -14,6 +14,7 @@ use crate::manager::PolicyConfig;
 use crate::node::assembly::Base;
 use crate::node::assembly::IndexParts;
 use crate::node::assembly::IndexPlan;
+use crate::node::assembly::Used;
 use crate::node::config::Config;
 use crate::node::error::NodeError;
 use crate::reclaim::ReclaimConfig;
@@ -48,14 +49,15 @@ impl IndexRole {
         Ok(Self { parts, manager, host_tasks, reclaim })
     }
 
-    /// Starts to free what none of these requests needs.
+    /// Starts to free what none of these requests needs. `all` are the partitions of all processes.
     pub(in crate::node) fn start_reclaim(
         &self,
+        all: Arc<dyn IndexHost>,
         requests: Arc<dyn RunningRequests>,
         registry: &mut Registry,
     ) {
         let (parts, config) = (&self.parts, ReclaimConfig::default());
-        let used = (Arc::clone(&parts.base.capacity), requests);
+        let used = Used { host: all, capacity: Arc::clone(&parts.base.capacity), requests };
         drop(parts.reclaim(&self.reclaim, config, used, registry));
     }
 

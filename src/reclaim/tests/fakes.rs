@@ -391,6 +391,7 @@ impl Bench {
 
     pub(super) fn setup(&self) -> Setup {
         Setup {
+            node: NodeId::new(0),
             host: Arc::clone(&self.index) as _,
             partitions: Arc::clone(&self.index) as _,
             capacity: Arc::clone(&self.capacity) as _,

@@ -63,6 +63,7 @@ impl Machine {
         let ids = IdAllocator::new(Arc::clone(&coordinator) as _, ClusterNumber::ALONE, EXTENT_IDS);
         let (ids, metrics) = (Arc::new(ids), Metrics::default());
         let deps = Dependencies {
+            node: NodeId::new(0),
             env: env.clone(),
             capacity: Arc::clone(&capacity) as _,
             coordinator: Arc::clone(&coordinator) as _,
@@ -81,6 +82,7 @@ impl Machine {
             IndexServer::open_with(vec![deps], Config::default(), &borders).await.unwrap(),
         );
         let reclaim = Reclaim::new(Setup {
+            node: NodeId::new(0),
             host: Arc::clone(&host) as _,
             partitions: Arc::new(CoordinatorPartitions(Arc::clone(&coordinator) as _)),
             capacity: Arc::clone(&capacity) as _,

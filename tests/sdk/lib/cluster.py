@@ -130,6 +130,7 @@ class Cluster:
         made = [Node(binary, f"n{number}", self.etcd, scratch, extra) for number in (1, 2, 3, 4, 5)]
         copies = Node(binary, "c1", self.etcd, scratch, extra)
         self.proxy, self.nodes, self.spare = HaProxy(made, scratch), [*made[:3], copies], made[3:]
+        self.probes = []  # Blobs, one in each partition, that are asked for to see whether all are served.
 
     def __enter__(self):
         self.etcd.start()
@@ -173,31 +174,58 @@ class Cluster:
         for program in (self.etcd, *self.nodes, self.proxy):
             if not program.running():
                 program.launch()
-        while not (all(node.phase() == "ready" for node in self.nodes) and self.serving() and self.proxy.ready()):
+        while not (all(node.phase() == "ready" for node in self.nodes) and self.managing() and self.served()):
             if time.monotonic() - began > seconds:
                 raise RuntimeError(f"not ready after {seconds} s:\n" + "\n".join(node.log_tail(12) for node in self.nodes))
             time.sleep(0.02)
         return time.monotonic() - began
 
-    def serving(self):
-        """The node that serves the index, or None."""
+    def managing(self):
+        """The node that manages the index, or None. It serves partitions too."""
         code, answer, _ = self.command("status")
-        names = [node["name"] for node in answer["nodes"] if node["serving"]] if code == 0 else []
+        names = [node["name"] for node in answer["nodes"] if node["managing"]] if code == 0 else []
         return next((node for node in self.nodes if node.name in names and node.running()), None)
 
-    def until_serving(self, seconds=60, besides=None):
-        """Waits for a node that serves the index, and that is not `besides`; it."""
+    def until_managing(self, seconds=60, besides=None):
+        """Waits for a node that manages the index, and that is not `besides`; it."""
         began = time.monotonic()
-        while (found := self.serving()) in (None, besides):
+        while (found := self.managing()) in (None, besides):
             if time.monotonic() - began > seconds:
-                raise RuntimeError(f"nobody serves after {seconds} s:\n" + "\n".join(node.log_tail(12) for node in self.nodes))
+                raise RuntimeError(f"nobody manages after {seconds} s:\n" + "\n".join(node.log_tail(12) for node in self.nodes))
             time.sleep(0.05)
         return found
 
     def front_ends(self):
-        """The nodes that answer clients, and do not serve the index."""
-        serving = self.until_serving()
-        return [node for node in self.nodes if node is not serving and node.has_front_end]
+        """The nodes that answer clients, and do not manage the index."""
+        managing = self.until_managing()
+        return [node for node in self.nodes if node is not managing and node.has_front_end]
+
+    def partitions(self):
+        """How many partitions each node with a front end has."""
+        return {node["name"]: node["partitions"] for node in self.status()["nodes"] if node["serving"]}
+
+    def until_even(self, seconds=60):
+        """Waits until all nodes that serve partitions have equally many, or one more. Returns how many each has."""
+        began = time.monotonic()
+        while max((counts := list(self.partitions().values())) or [0]) - min(counts or [0]) > 1 or len(counts) < self.serving_nodes():
+            if time.monotonic() - began > seconds:
+                raise RuntimeError(f"partitions are not even after {seconds} s: {self.partitions()}")
+            time.sleep(0.1)
+        return self.partitions()
+
+    def serving_nodes(self):
+        """How many nodes serve partitions when all are there."""
+        return sum(node.has_front_end for node in self.nodes)
+
+    def served(self):
+        """Whether clients are served, whatever the partition."""
+        if not self.proxy.ready():
+            return False
+        service = self.account.service(connection_timeout=2, read_timeout=30)
+        try:
+            return all(service.get_blob_client(*probe).exists() in (True, False) for probe in self.probes)
+        except AzureError:
+            return False
 
     def copies(self):
         """The node that only has copies."""
@@ -206,7 +234,7 @@ class Cluster:
     def until_served(self, seconds=60):
         """Waits until clients are served again. Returns the seconds that took."""
         began = time.monotonic()
-        while not self.proxy.ready():
+        while not self.served():
             if time.monotonic() - began > seconds:
                 raise RuntimeError(f"not served after {seconds} s:\n" + "\n".join(node.log_tail(12) for node in self.nodes))
             time.sleep(0.02)

@@ -72,7 +72,8 @@ impl Session<'_> {
         }
         let lacks_a_disk = poisoned || !stack.is_whole();
         let mut quarantined = 0;
-        for one in stack.host().status().into_iter().filter(|one| one.quarantined) {
+        let all = stack.hosts().into_iter().flat_map(|host| host.status());
+        for one in all.filter(|one| one.quarantined) {
             let why = one.stopped.unwrap_or_default();
             if !(lacks_a_disk && why.contains("disk that is out of service")) {
                 return Err(format!("{} is {why}, with {:?}", one.id, self.plan));
@@ -143,8 +144,7 @@ impl Session<'_> {
                 clock.sleep(Duration::from_millis(500)).await;
             }
         }
-        self.counts
-            .add("partitions written to afterwards", client.stack.host().partitions() as u64);
+        self.counts.add("partitions written to afterwards", client.stack.partitions() as u64);
         Ok(())
     }
 }

@@ -53,7 +53,7 @@ fn rates_are_differences_and_stays_follow_the_map() {
     let expected = [vec![], vec![(0, 120.0)], vec![(1, 5.0)], vec![(3, 2.0), (2, 0.5)]];
     assert_eq!(rates(&all), expected);
     let number: Vec<u64> = all.samples.iter().map(|sample| sample.number).collect();
-    let stays = all.stays.iter().map(|s| (s.id.get(), s.host.get(), s.since, s.until));
+    let stays = all.stays.iter().map(|s| (s.id.get(), s.host.number(), s.since, s.until));
     let expected = [
         (1, 0, number[0], Some(number[2])),
         (2, 0, number[2], Some(number[3])),

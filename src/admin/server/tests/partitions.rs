@@ -261,7 +261,8 @@ async fn a_prefix_is_prepared_evenly_or_like_a_sibling() {
     assert_eq!(both.rig.borders(), expected);
     let ids: Vec<u64> = serde_json::from_value(made["partitions"].clone()).unwrap();
     let status = both.rig.index.status();
-    let hosts = ids.iter().map(|id| status.iter().find(|p| p.id.get() == *id).unwrap().host.get());
+    let hosts =
+        ids.iter().map(|id| status.iter().find(|p| p.id.get() == *id).unwrap().host.number());
     assert_eq!(hosts.collect::<Vec<_>>(), [0, 1, 0, 1]);
 
     let many = json!({ "container": "photos/raw", "prefix": "many/", "ways": 50, "characters": "0123456789" });

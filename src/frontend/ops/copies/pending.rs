@@ -56,6 +56,7 @@ use crate::protocol::model::copy::CopySource;
 use crate::protocol::model::copy::SourceConditions;
 use crate::types::AccountId;
 use crate::types::BlobKind;
+use crate::types::NodeId;
 use crate::types::PartitionId;
 use crate::types::RoutingKey;
 
@@ -109,7 +110,8 @@ pub(crate) async fn abort(
     }
 }
 
-/// Another front end has begun copies, or aborted these.
+/// Other front ends have begun copies in partitions of this process, or aborted these; or it has
+/// opened partitions.
 pub fn hear(front: &FrontEnd, aborted: &[Uuid]) {
     for id in aborted {
         front.copies.abort(*id);
@@ -117,10 +119,11 @@ pub fn hear(front: &FrontEnd, aborted: &[Uuid]) {
     front.copies.begun();
 }
 
-/// Carries out pending copies until the program stops.
-pub async fn run(front: Arc<FrontEnd>) {
+/// Carries out pending copies until the program stops. In a cluster, each process carries out those
+/// into the partitions that it serves: `of` is its node.
+pub async fn run(front: Arc<FrontEnd>, of: Option<NodeId>) {
     let stopping = front.env.tasks.stopping();
-    let mut scan = Scan::default();
+    let mut scan = Scan { of, ..Scan::default() };
     let mut missed = 0;
     loop {
         let found = tokio::select! {
@@ -138,7 +141,8 @@ pub async fn run(front: Arc<FrontEnd>) {
         missed = scan.missed.len();
         let again = async {
             match found {
-                Ok(()) if missed == 0 => std::future::pending().await,
+                // Other processes begin copies into partitions of this one, and give it partitions.
+                Ok(()) if missed == 0 && scan.of.is_none() => std::future::pending().await,
                 Ok(()) => front.env.clock.sleep(RETRY_MISSED).await,
                 Err(error) => {
                     tracing::debug!(%error, "pending copies cannot be read");
@@ -161,6 +165,8 @@ pub async fn run(front: Arc<FrontEnd>) {
 /// A scan of all work rows.
 #[derive(Debug, Default)]
 struct Scan {
+    /// The node whose partitions are scanned; `None` for all.
+    of: Option<NodeId>,
     /// The position from which the next account is searched.
     turn: Bytes,
     /// Partitions that did not answer; this scan skips them.
@@ -222,6 +228,7 @@ async fn next_account(
 ) -> Result<Option<AccountCopies>, index::Error> {
     let mut from = Some(scan.turn.clone());
     while let Some(start) = from {
+        // Partitions of other processes too: asking is how the map gets known.
         let read = ReadCopyJobs { from: start.clone(), limit: JOBS };
         let (mut jobs, mut nexts) = (Vec::new(), Vec::new());
         let (end, answers) = match router.ask_each(&start, read).await {
@@ -244,6 +251,10 @@ async fn next_account(
                 }
             }
         }
+        let map = router.map();
+        let node_of = |blob: &RoutingKey| map.owner(blob.as_bytes()).map(|one| one.host.node());
+        // The map is not older than the one by which the owners were asked.
+        jobs.retain(|pending| scan.of.is_none_or(|of| node_of(&pending.blob) == Some(of)));
         if let Some(account) = jobs.iter().map(account_of).min() {
             jobs.retain(|pending| account_of(pending) == account);
             return Ok(Some(AccountCopies { account, pending: jobs }));

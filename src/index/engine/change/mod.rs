@@ -5,6 +5,7 @@
 //! 2. `split.rs`: one partition becomes several. Only metadata is written.
 //! 3. `merge.rs`: several partitions become one. Only rows that are not in runs are copied.
 //! 4. `handoff.rs`: a partition moves to another host, which has read its log before.
+//!    `give.rs`: it moves to a host of another process, which opens it.
 //! 5. `compaction_yield.rs`: ends a running compaction for a change of the map.
 //! 6. `descriptors.rs`: the one transaction that replaces descriptors (I5, I8). `check.rs` refuses
 //!    a change that would violate an invariant. `replacement.rs`: the old and new partitions.
@@ -19,6 +20,7 @@
 mod check;
 mod compaction_yield;
 mod descriptors;
+mod give;
 mod handoff;
 mod held;
 mod hold;
@@ -28,6 +30,7 @@ mod split;
 
 pub(crate) use compaction_yield::CompactionYield;
 pub use descriptors::TOO_MANY_RUNS;
+pub(crate) use give::give;
 pub(crate) use handoff::{NotMoved, hand_off};
 pub(crate) use held::Held;
 pub(crate) use merge::merge;

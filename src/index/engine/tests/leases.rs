@@ -50,6 +50,10 @@ impl ReadLeases for Members {
         logs.iter().filter(|_| are_fenced).map(|owned| owned.log).collect()
     }
 
+    fn to_be_left(&self, _: &[OwnedLog]) -> Vec<ExtentId> {
+        Vec::new()
+    }
+
     async fn give_back(&self, _: &[OwnedLog]) {}
 }
 

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 
 use crate::capacity;
 use crate::index::api::Error;
@@ -200,12 +202,37 @@ async fn answers_go_with_the_keys_through_changes_of_the_map() {
 
 /// Processes that have ended.
 #[derive(Debug, Default)]
-struct Ended(Mutex<BTreeSet<NodeIdentity>>);
+struct Ended {
+    processes: Mutex<BTreeSet<NodeIdentity>>,
+    /// Whether it cannot be found out which have ended.
+    is_unknown: AtomicBool,
+}
 
+#[async_trait::async_trait]
 impl WriterSessions for Ended {
     fn has_ended(&self, process: NodeIdentity) -> bool {
-        self.0.lock().unwrap().contains(&process)
+        self.processes.lock().unwrap().contains(&process)
     }
+
+    async fn catch_up(&self) -> Result<(), Error> {
+        let is_unknown = self.is_unknown.load(Ordering::Relaxed);
+        if is_unknown { Err(Error::Unavailable("etcd is away".to_owned())) } else { Ok(()) }
+    }
+}
+
+/// The owner before may have forgotten the answers to a process that has ended.
+#[tokio::test]
+async fn partition_is_not_served_before_it_is_known_which_processes_have_ended() {
+    let world = World::new().await;
+    let ended = Arc::new(Ended::default());
+    let writers = Some(Arc::clone(&ended) as Arc<dyn WriterSessions>);
+    let deps = Dependencies { writers, ..world.deps() };
+    let context = Arc::new(HostContext::new(deps, world.config, HostId::new(0), Arc::default()));
+    ended.is_unknown.store(true, Ordering::Relaxed);
+    let refused = Partition::open(&context, PARTITION).await;
+    assert!(matches!(refused, Err(Error::Unavailable(_))));
+    ended.is_unknown.store(false, Ordering::Relaxed);
+    Partition::open(&context, PARTITION).await.unwrap();
 }
 
 #[tokio::test]
@@ -223,7 +250,7 @@ async fn nothing_is_kept_for_processes_that_have_ended() {
     for node in [1, 2] {
         assert_eq!(send(&partition, of(node), put("a", "1")).await, DONE);
     }
-    ended.0.lock().unwrap().insert(process(1));
+    ended.processes.lock().unwrap().insert(process(1));
     partition.flush().await.unwrap();
     let kept = partition.hold().await.unwrap();
     assert_eq!(kept.answers.processes(), [process(2)]);

@@ -10,6 +10,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::watch;
 
+use crate::coordinator::Event;
+use crate::coordinator::Follows;
+use crate::coordinator::Revision;
+use crate::coordinator::claim::Holder;
+use crate::coordinator::hosts::HostClaim;
+use crate::coordinator::hosts::HostClaims;
+use crate::coordinator::hosts::host_claim;
 use crate::env::Clock;
 use crate::env::Env;
 use crate::env::SeededRand;
@@ -33,9 +40,8 @@ use crate::index::inflight::RequestsService;
 use crate::index::remote::ClusterIndex;
 use crate::index::remote::FrontEnds;
 use crate::index::remote::INDEX_SERVICE;
-use crate::index::remote::IndexPlace;
 use crate::index::remote::IndexService;
-use crate::index::remote::ServedAt;
+use crate::index::remote::Peers;
 use crate::index::remote::ServedIndex;
 use crate::rpc::CallerConfig;
 use crate::rpc::ClusterIdentity;
@@ -57,8 +63,14 @@ use crate::types::PartitionId;
 const CLUSTER: ClusterIdentity =
     ClusterIdentity { number: ClusterNumber::new(5), id: 1, generation: 1 };
 const PORT: u16 = 7000;
-pub(super) const TARGET: Target =
-    Target { partition: PartitionId::new(1), epoch: Epoch::new(2), host: HostId::new(0) };
+/// How long a router asks.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The partition, at a node.
+pub(super) const fn target_at(node: u64) -> Target {
+    let host = HostId::of(NodeId::new(node), 0);
+    Target { partition: PartitionId::new(1), epoch: Epoch::new(2), host }
+}
 
 pub(super) fn identity(node: u64, incarnation: u64) -> NodeIdentity {
     NodeIdentity { node: NodeId::new(node), incarnation: Incarnation::new(incarnation) }
@@ -74,13 +86,16 @@ pub(super) struct World {
     pub(super) clock: Arc<SimClock>,
     pub(super) net: SimNet,
     sessions: Arc<Mutex<BTreeSet<NodeIdentity>>>,
-    serving: Arc<watch::Sender<Option<NodeId>>>,
+    /// The node that serves the partition.
+    serving: Arc<Mutex<u64>>,
+    claims: Arc<HostClaims>,
 }
 
 impl World {
     pub(super) fn new() -> Self {
         let (clock, net) = (Arc::new(SimClock::new()), SimNet::new(1));
-        Self { clock, net, sessions: Arc::default(), serving: Arc::default() }
+        let (sessions, serving, claims) = Default::default();
+        Self { clock, net, sessions, serving, claims }
     }
 
     pub(super) fn begin_session(&self, process: NodeIdentity) {
@@ -91,9 +106,34 @@ impl World {
         self.sessions.lock().unwrap().remove(&process);
     }
 
-    /// All hear that this node serves the index.
+    /// All hear that this node serves the partition, and no other one any.
     pub(super) fn is_served_by(&self, node: u64) {
-        self.serving.send_replace(Some(NodeId::new(node)));
+        self.serve_at(&[node]);
+        *self.serving.lock().unwrap() = node;
+    }
+
+    /// All hear that these nodes serve partitions, and no others.
+    pub(super) fn serve_at(&self, nodes: &[u64]) {
+        let revision = Revision(self.claims.revision().0 + 1);
+        let gone = self.claims.all().into_iter().map(|claim| claim.holder.node);
+        let gone = gone.filter(|node| !nodes.contains(&node.get()));
+        let gone = gone.map(|node| Event { key: host_claim(node), value: None, revision });
+        let new = nodes.iter().copied().map(NodeId::new);
+        let put = |node| {
+            let holder = Holder { node, incarnation: Incarnation::new(1) };
+            Event { key: host_claim(node), value: Some(holder.encode()), revision }
+        };
+        self.claims.take(gone.chain(new.map(put)).collect());
+    }
+
+    /// The partition, where it is served.
+    pub(super) fn target(&self) -> Target {
+        target_at(*self.serving.lock().unwrap())
+    }
+
+    /// The claim of a node.
+    pub(super) fn claim(&self, node: u64) -> HostClaim {
+        self.claims.get(NodeId::new(node)).unwrap()
     }
 
     pub(super) async fn sleep(&self, millis: u64) {
@@ -101,6 +141,7 @@ impl World {
     }
 }
 
+#[async_trait]
 impl FrontEnds for World {
     fn all(&self) -> Vec<NodeIdentity> {
         self.sessions.lock().unwrap().iter().copied().collect()
@@ -108,6 +149,10 @@ impl FrontEnds for World {
 
     fn has(&self, process: NodeIdentity) -> bool {
         self.sessions.lock().unwrap().contains(&process)
+    }
+
+    async fn refresh(&self) -> Result<(), Error> {
+        Ok(())
     }
 }
 
@@ -125,19 +170,9 @@ impl Seen {
     }
 }
 
-#[async_trait]
-impl IndexPlace for Seen {
-    fn now(&self) -> ServedAt {
-        let serving = *self.world.serving.borrow();
-        serving.and_then(|node| self.peer(node)).map_or(ServedAt::Nowhere, ServedAt::There)
-    }
-
-    async fn moved_from(&self, place: &ServedAt) {
-        let mut serving = self.world.serving.subscribe();
-        let ServedAt::There(before) = place else { return std::future::pending().await };
-        while *serving.borrow_and_update() == Some(before.node()) {
-            serving.changed().await.unwrap();
-        }
+impl Peers for Seen {
+    fn peer(&self, node: NodeId) -> Option<Arc<RemoteNode>> {
+        Self::peer(self, node)
     }
 }
 
@@ -161,6 +196,7 @@ pub(super) struct Process {
     pub(super) index: Arc<ClusterIndex>,
     pub(super) inflight: InFlight,
     pub(super) requests: Arc<dyn RunningRequests>,
+    world: World,
     tasks: Tasks,
     net: SimNet,
 }
@@ -203,13 +239,36 @@ impl Process {
         let peers = others.map(peer).collect();
         let seen = Seen { world: world.clone(), peers, index: Mutex::default() };
         let seen = Arc::new(seen);
-        let place = Arc::clone(&seen) as Arc<dyn IndexPlace>;
-        let index = Arc::new(ClusterIndex::new(Arc::clone(&served), place, clock));
+        let peers = Arc::clone(&seen) as Arc<dyn Peers>;
+        let (here, others) = (NodeId::new(node), (Arc::clone(&world.claims), peers));
+        let index = Arc::new(ClusterIndex::new((here, Arc::clone(&served)), others, clock));
         *seen.index.lock().unwrap() = Some(Arc::clone(&index));
         let requests = ClusterRequests::shared(identity, own, seen, env.tasks.clone());
         world.begin_session(identity);
-        let (tasks, net) = (env.tasks, world.net.clone());
-        Self { identity, served, index, inflight, requests, tasks, net }
+        let (tasks, net, world) = (env.tasks, world.net.clone(), world.clone());
+        Self { identity, served, index, inflight, requests, world, tasks, net }
+    }
+
+    /// Asks as a router does: wherever the partition is, until it is served.
+    async fn ask<T>(&self, ask: impl AsyncFn(Target) -> Result<T, Error>) -> Result<T, Error> {
+        let until = self.world.clock.monotonic() + PATIENCE;
+        loop {
+            match ask(self.world.target()).await {
+                Err(Error::WrongPartition) if self.world.clock.monotonic() < until => {
+                    self.world.sleep(20).await;
+                }
+                Err(Error::WrongPartition) => return Err(Error::Overloaded),
+                answer => return answer,
+            }
+        }
+    }
+
+    pub(super) async fn read(&self, read: Read) -> Result<ReadReply, Error> {
+        self.ask(async |target| self.index.read(target, read.clone()).await).await
+    }
+
+    pub(super) async fn write(&self, write: Write) -> Result<WriteReply, Error> {
+        self.ask(async |target| self.index.write(target, write.clone()).await).await
     }
 
     /// The process ends at once. Its session goes on.
@@ -255,13 +314,13 @@ impl Partition {
 #[async_trait]
 impl IndexHost for Partition {
     async fn read(&self, target: Target, _: Read) -> Result<ReadReply, Error> {
-        assert_eq!(target, TARGET);
+        assert_eq!((target.partition, target.epoch), (PartitionId::new(1), Epoch::new(2)));
         *self.reads.lock().unwrap() += 1;
         Ok(self.reply.clone())
     }
 
     async fn write_shared(&self, target: Target, write: Arc<Write>) -> Result<WriteReply, Error> {
-        assert_eq!(target, TARGET);
+        assert_eq!((target.partition, target.epoch), (PartitionId::new(1), Epoch::new(2)));
         self.writes.lock().unwrap().push((*write).clone());
         let mut answers = self.answers.subscribe();
         answers.wait_for(|answers| *answers).await.unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::rig::Partition;
 use super::rig::Process;
-use super::rig::TARGET;
+
 use super::rig::World;
 use crate::env::Tasks;
 use crate::index::IndexHost;
@@ -45,15 +45,15 @@ fn both() -> Both {
 async fn process_without_a_session_is_not_answered() {
     let Both { world, front, partition, .. } = both();
     world.end_session(front.identity);
-    front.index.read(TARGET, read()).await.unwrap_err();
-    front.index.write(TARGET, write()).await.unwrap_err();
+    front.read(read()).await.unwrap_err();
+    front.write(write()).await.unwrap_err();
     assert_eq!((partition.reads(), partition.writes()), (0, 0));
     // A table of nodes that is behind is waited for.
     let later = async {
         world.sleep(1_000).await;
         world.begin_session(front.identity);
     };
-    let (written, ()) = tokio::join!(front.index.write(TARGET, write()), later);
+    let (written, ()) = tokio::join!(front.write(write()), later);
     written.unwrap();
     assert_eq!(partition.writes(), 1);
 }
@@ -64,7 +64,8 @@ async fn process_whose_session_ends_during_a_write_counts_until_the_write_has_en
     partition.answers.send_replace(false);
     let of_front = Arc::clone(&front.index);
     let tasks = Tasks::new();
-    let writing = async move { of_front.write(TARGET, write()).await };
+    let target = world.target();
+    let writing = async move { of_front.write(target, write()).await };
     let writing = tasks.spawn("a write", writing);
     world.sleep(500).await;
     assert_eq!(partition.writes(), 1);
@@ -95,7 +96,8 @@ async fn process_has_ended_when_its_session_and_its_writes_have() {
     assert!(!has_ended(&server));
     partition.answers.send_replace(false);
     let (of_front, tasks) = (Arc::clone(&front.index), Tasks::new());
-    let writing = tasks.spawn("a write", async move { of_front.write(TARGET, write()).await });
+    let target = world.target();
+    let writing = tasks.spawn("a write", async move { of_front.write(target, write()).await });
     world.sleep(500).await;
     world.end_session(front.identity);
     assert!(!has_ended(&server), "a write is under way");

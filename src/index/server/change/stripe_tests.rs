@@ -307,7 +307,7 @@ async fn stripes_move_and_are_merged_from_where_they_are() {
     }
     rig.write_all(50..100).await;
     rig.check(0..100).await;
-    let hosts: BTreeSet<u64> = rig.server.status().iter().map(|one| one.host.get()).collect();
+    let hosts: BTreeSet<u64> = rig.server.status().iter().map(|one| one.host.number()).collect();
     assert_eq!(hosts.len(), 2);
     rig.unstripe().await;
     rig.check(0..100).await;

@@ -105,6 +105,28 @@ impl Opened {
         self.read().closed.values().cloned().collect()
     }
 
+    /// Whether a partition is open, or did not open.
+    pub(crate) fn has(&self, id: PartitionId) -> bool {
+        let partitions = self.read();
+        partitions.open.contains_key(&id) || partitions.closed.contains_key(&id)
+    }
+
+    /// The partitions that are open, and those that did not open.
+    pub(crate) fn ids(&self) -> Vec<PartitionId> {
+        let partitions = self.read();
+        partitions.open.keys().chain(partitions.closed.keys()).copied().collect()
+    }
+
+    /// Adds a partition that did not open.
+    pub(crate) fn add_not_open(&self, closed: Closed) {
+        self.write().closed.insert(closed.descriptor.id, closed);
+    }
+
+    /// Removes a partition that did not open: another process has it.
+    pub(crate) fn forget_closed(&self, id: PartitionId) -> Option<Closed> {
+        self.write().closed.remove(&id)
+    }
+
     /// Whether a partition is closed and tried again.
     pub(crate) fn is_tried(&self, id: PartitionId) -> bool {
         self.read().closed.get(&id).is_some_and(|one| !one.is_quarantined())

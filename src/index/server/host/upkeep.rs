@@ -26,6 +26,8 @@ use crate::types::PartitionId;
 const PAUSE: Duration = Duration::from_secs(1);
 /// How often read leases are renewed: a quarter of the time for which they hold.
 const LEASES_EVERY: Duration = Duration::from_millis(250);
+/// How often it is looked whether logs hold a repair up.
+const REPAIRED_EVERY: Duration = Duration::from_secs(2);
 /// Logs that move in one round because they have no leases: a node that fails may have a copy of
 /// all, and each of them needs a transaction of the coordinator.
 const LEFT_AT_ONCE: usize = 64;
@@ -73,13 +75,15 @@ pub(super) fn start(
 }
 
 /// Renews the read leases of all open partitions. A log of which there is none, twice in a row,
-/// moves to other members, so that no read has to wait for that.
+/// moves to other members, so that no read has to wait for that. So does one whose group is to be
+/// repaired: a partition at rest would hold that up.
 async fn keep_leases(
     leases: Arc<dyn ReadLeases>,
     clock: Arc<dyn Clock>,
     (partitions, stop): (Arc<Opened>, CancellationToken),
 ) {
     let mut before = BTreeSet::new();
+    let mut repaired_at = clock.monotonic();
     while !stop.is_cancelled() {
         let mut open = partitions.all();
         open.retain(|one| one.core.may_read().is_ok());
@@ -87,12 +91,15 @@ async fn keep_leases(
         let named = if logs.is_empty() { Vec::new() } else { leases.ask(&logs).await };
         // Once may be a late answer, or a member that has not heard of a new epoch yet.
         let named: BTreeSet<ExtentId> = named.into_iter().collect();
-        let twice: Vec<ExtentId> = named.intersection(&before).copied().collect();
-        let is_left = |one: &&Arc<Partition>| {
-            one.newest_logs().iter().any(|owned| twice.contains(&owned.log))
-        };
+        let mut left: Vec<ExtentId> = named.intersection(&before).copied().collect();
+        if clock.monotonic() >= repaired_at + REPAIRED_EVERY {
+            repaired_at = clock.monotonic();
+            left.extend(leases.to_be_left(&logs));
+        }
+        let is_left =
+            |one: &&Arc<Partition>| one.newest_logs().iter().any(|owned| left.contains(&owned.log));
         for partition in open.iter().filter(is_left).take(LEFT_AT_ONCE) {
-            partition.leave_logs(&twice);
+            partition.leave_logs(&left);
         }
         before = named;
         tokio::select! {

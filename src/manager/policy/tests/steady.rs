@@ -58,7 +58,7 @@ impl Steady {
                 .collect();
             for plan in self.policy.tick(self.now, &hosts, &loads, &mut |_| Vec::new()) {
                 let Plan::Move(id, to) = plan else { panic!("{plan:?}") };
-                self.hosts[usize::try_from(id.get()).unwrap() - 1] = to.get();
+                self.hosts[usize::try_from(id.get()).unwrap() - 1] = to.number();
                 self.moves += 1;
             }
         }

@@ -6,7 +6,7 @@ impl Rig {
     /// Moves the partition of an account to the other host.
     async fn move_away(&self, number: u64) -> HostId {
         let target = self.target(&name(number)).await;
-        let to = HostId::new(1 - target.host.get());
+        let to = HostId::new(1 - target.host.number());
         let moved = self.host.move_to(target.partition, to).await.unwrap();
         assert_eq!(moved.partitions, vec![target.partition]);
         let now = self.target(&name(number)).await;

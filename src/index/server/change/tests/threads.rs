@@ -186,7 +186,7 @@ impl Common {
         match below(8) {
             0 | 1 if status.len() < 20 => server.split(one.id, &[routing(below(KEYS))]).await,
             2 if status.len() < 20 => server.stripe(one.id, 3).await,
-            3 | 4 => server.move_to(one.id, HostId::new(1 - one.host.get())).await,
+            3 | 4 => server.move_to(one.id, HostId::new(1 - one.host.number())).await,
             _ => {
                 let same = status.iter().filter(|other| other.range == one.range);
                 let next = status.iter().skip(place).take(2);

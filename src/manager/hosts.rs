@@ -1,0 +1,355 @@
+//! Says which process of a cluster serves which partition, by naming its host in the descriptors.
+//! One process manages at a time; it changes descriptors only while it has the claim to do so.
+//!
+//! 1. A process that serves partitions has a claim of its own (`coordinator/hosts.rs`). If it is
+//!    gone, its claim is removed: then it changes no descriptor any more.
+//! 2. Partitions of a process without a claim are given to others. Those open them from their logs.
+//! 3. `placement.rs`: who gets what. A process that has many more than another one is asked to give
+//!    some away.
+//! 4. A process that does not open what it got loses it again, and gets nothing for a while: it may
+//!    reach the coordinator and not the nodes with copies.
+
+mod placement;
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+
+use crate::coordinator::Compare;
+use crate::coordinator::Coordinator;
+use crate::coordinator::Follows;
+use crate::coordinator::Op;
+use crate::coordinator::TxnReply;
+use crate::coordinator::claim::WatchHolder;
+use crate::coordinator::hosts::HostClaim;
+use crate::coordinator::hosts::HostClaims;
+use crate::coordinator::hosts::host_claim;
+use crate::env::Clock;
+use crate::index;
+use crate::index::FollowedMap;
+use crate::index::Found;
+use crate::index::PartitionDescriptor;
+use crate::index::Target;
+use crate::index::create_map;
+use crate::manager::hosts::placement::Hosts;
+use crate::manager::hosts::placement::Placed;
+use crate::types::ClusterNumber;
+use crate::types::HostId;
+use crate::types::NodeId;
+use crate::types::PartitionId;
+
+/// How often it is looked without a change.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long after its start a manager waits for a process whose claim it has never seen. After a
+/// power cut all come back at about the same time.
+const RETURN: Duration = Duration::from_secs(3);
+/// A claim of a node is removed at most once in this time: if the node is not gone, it serves
+/// nothing for a moment.
+const REMOVES_EVERY: Duration = Duration::from_secs(10);
+/// Claims of different nodes are removed by so much later one after the other: if this process
+/// reaches nobody, not all others end.
+const REMOVES_APART: Duration = Duration::from_secs(3);
+/// A process has so much time to open a partition.
+const OPENS_WITHIN: Duration = Duration::from_secs(10);
+/// One that has not gets nothing for so long.
+const AVOIDED_FOR: Duration = Duration::from_secs(60);
+/// How often a partition is moved from one process to another.
+const MOVES_EVERY: Duration = Duration::from_secs(1);
+/// A partition that was moved stays for so long.
+const STAYS: Duration = Duration::from_secs(30);
+/// Partitions that one transaction gives out. Each has two conditions at most.
+const TOGETHER: usize = 48;
+
+/// Moves partitions between processes that serve them.
+#[async_trait]
+pub trait MovesPartitions: Send + Sync + Debug {
+    /// Whether a node takes partitions: it is there, and is not drained.
+    fn takes(&self, node: NodeId) -> bool;
+
+    /// Has the process that serves a partition give it to a host of another one.
+    ///
+    /// # Errors
+    /// [`index::Error`]; the partition may have been given.
+    async fn give(&self, target: Target, to: HostId) -> Result<(), index::Error>;
+}
+
+/// What the manager of hosts works with.
+#[derive(Debug)]
+pub struct HostManager {
+    /// Changes descriptors while this process may.
+    pub coordinator: Arc<dyn Coordinator>,
+    /// The cluster.
+    pub cluster: ClusterNumber,
+    /// How many partitions a new cluster gets.
+    pub initial_partitions: u64,
+    /// The descriptors.
+    pub map: Arc<FollowedMap>,
+    /// Which processes serve.
+    pub claims: Arc<HostClaims>,
+    /// Tells whether a process is gone.
+    pub watch: Arc<dyn WatchHolder>,
+    /// Moves partitions.
+    pub moves: Arc<dyn MovesPartitions>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// What a run remembers.
+#[derive(Debug, Default)]
+struct Known {
+    /// When the claim of a node was removed.
+    removed: BTreeMap<NodeId, Duration>,
+    /// When a partition was moved.
+    moved: BTreeMap<PartitionId, Duration>,
+    /// When a partition was moved last.
+    last_move: Option<Duration>,
+    /// The partitions that were given and are not open yet, as far as the map shows.
+    opening: BTreeMap<PartitionId, Opening>,
+    /// When a node had not opened what it got.
+    avoided: BTreeMap<NodeId, Duration>,
+}
+
+/// A partition that was given to a process. That opens it and rolls its log.
+#[derive(Debug)]
+struct Opening {
+    at: NodeId,
+    since: Duration,
+    /// What was known of it when it was given.
+    before: Found,
+}
+
+impl Opening {
+    /// Whether the map does not show yet that it is open, or that it is elsewhere by now.
+    fn goes_on(&self, now: &Found) -> bool {
+        let (before, descriptor) = (&self.before, &now.descriptor);
+        let is_at = descriptor.host.node() == self.at;
+        now.revision <= before.revision || (is_at && descriptor.log == before.descriptor.log)
+    }
+}
+
+impl HostManager {
+    /// Manages for ever.
+    ///
+    /// Cancel safe: another one goes on.
+    pub async fn run(&self) {
+        let began = self.clock.monotonic();
+        let mut known = Known::default();
+        let mut watched: BTreeSet<NodeId> = BTreeSet::new();
+        let mut gone = FuturesUnordered::new();
+        let mut giving = FuturesUnordered::new();
+        loop {
+            let seen = self.map.revision();
+            let claims = self.claims.all();
+            for claim in &claims {
+                let node = claim.holder.node;
+                if watched.insert(node) {
+                    gone.push(self.is_gone(*claim, known.removes_from(node)));
+                }
+            }
+            let may_return = self.clock.monotonic() < began + RETURN;
+            self.follow_opening(&claims, &mut known).await;
+            if let Err(error) = self.give_out(&claims, may_return, &mut known).await {
+                tracing::warn!(%error, "partitions are not given out yet");
+            }
+            if giving.is_empty()
+                && known.opening.is_empty()
+                && let Some(placed) = self.due_move(&claims, &mut known)
+            {
+                giving.push(self.give(placed));
+            }
+            tokio::select! {
+                biased;
+                Some((claim, is_gone)) = gone.next(), if !gone.is_empty() => {
+                    watched.remove(&claim.holder.node);
+                    // Another one may have been removed meanwhile.
+                    let now = self.clock.monotonic();
+                    if is_gone && now >= known.removes_from(claim.holder.node) {
+                        self.remove(claim, &mut known).await;
+                    }
+                }
+                Some(given) = giving.next(), if !giving.is_empty() => {
+                    if let Some(placed) = given {
+                        known.note_given(&placed, self.clock.monotonic());
+                    }
+                }
+                () = self.map.changed_after(seen) => {}
+                () = self.claims.changed_from(&claims) => {}
+                () = self.clock.sleep(LOOK) => {}
+            }
+        }
+    }
+
+    fn hosts(&self, claims: &[HostClaim], known: &Known) -> Hosts {
+        let mut hosts = Hosts::default();
+        for node in claims.iter().map(|claim| claim.holder.node) {
+            let of = if !self.moves.takes(node) {
+                &mut hosts.leaving
+            } else if known.avoided.contains_key(&node) {
+                &mut hosts.keeping
+            } else {
+                &mut hosts.taking
+            };
+            of.insert(node);
+        }
+        hosts
+    }
+
+    /// Takes partitions away from processes that have not opened them in time.
+    async fn follow_opening(&self, claims: &[HostClaim], known: &mut Known) {
+        let now = self.clock.monotonic();
+        known.avoided.retain(|_, since| now < *since + AVOIDED_FOR);
+        known
+            .opening
+            .retain(|id, opening| self.map.find(*id).is_some_and(|found| opening.goes_on(&found)));
+        let is_late = |opening: &Opening| now >= opening.since + OPENS_WITHIN;
+        let late: Vec<(PartitionId, NodeId)> = known
+            .opening
+            .iter()
+            .filter(|(_, opening)| is_late(opening))
+            .map(|(id, opening)| (*id, opening.at))
+            .collect();
+        for (_, node) in &late {
+            tracing::warn!(%node, "it has not opened a partition in time, and gets no more for a while");
+            known.avoided.insert(*node, now);
+        }
+        let late: BTreeSet<PartitionId> = late.into_iter().map(|(id, _)| id).collect();
+        let map = self.map.all(|_| true);
+        let placed = self.hosts(claims, known).take_back(&map, |id| late.contains(&id));
+        for some in placed.chunks(TOGETHER) {
+            // Its process lives. It is fenced like any other.
+            self.name(some, &[], known).await;
+        }
+    }
+
+    /// Waits until a claim ends, or its process is gone, which is looked at from this time on. Returns
+    /// which.
+    async fn is_gone(&self, claim: HostClaim, from: Duration) -> (HostClaim, bool) {
+        let gone = async {
+            self.clock.sleep(from.saturating_sub(self.clock.monotonic())).await;
+            self.watch.gone(claim.holder).await;
+        };
+        tokio::select! {
+            biased;
+            () = self.claims.ended(claim) => (claim, false),
+            () = gone => (claim, true),
+        }
+    }
+
+    /// Removes the claim of a process that seems gone.
+    async fn remove(&self, claim: HostClaim, known: &mut Known) {
+        let node = claim.holder.node;
+        known.removed.insert(node, self.clock.monotonic());
+        tracing::warn!(%node, "nobody listens where partitions are served: others get them");
+        let key = host_claim(node);
+        let when = Compare::ModRevision(key.clone(), claim.revision);
+        // If it is not known whether it was removed, its session ends soon.
+        if let Err(error) = self.coordinator.txn(&[when], &[Op::Delete(key)]).await {
+            tracing::warn!(%node, %error, "the claim of a process that is gone stays for a moment");
+        }
+    }
+
+    /// Makes the first map, and gives out partitions whose processes serve no more.
+    async fn give_out(
+        &self,
+        claims: &[HostClaim],
+        may_return: bool,
+        known: &mut Known,
+    ) -> Result<(), index::Error> {
+        let (map, hosts) = (self.map.all(|_| true), self.hosts(claims, known));
+        if map.is_empty() {
+            let taking: Vec<HostId> =
+                hosts.taking.iter().map(|node| HostId::of(*node, 0)).collect();
+            let (coordinator, count) = (self.coordinator.as_ref(), self.initial_partitions);
+            return create_map(coordinator, self.cluster, (&taking, count)).await;
+        }
+        let waits = |node: NodeId| may_return && node.get() != 0 && !self.claims.has_seen(node);
+        let placed = hosts.give_out(&map, waits);
+        for some in placed.chunks(TOGETHER) {
+            let old = some.iter().map(|one| one.partition.descriptor.host.node());
+            let gone: BTreeSet<NodeId> = old.collect();
+            let gone: Vec<Compare> =
+                gone.into_iter().map(|node| Compare::Absent(host_claim(node))).collect();
+            self.name(some, &gone, known).await;
+        }
+        Ok(())
+    }
+
+    /// Names other hosts in descriptors, unless one has changed, or one of these does not hold.
+    async fn name(&self, placed: &[Placed], when: &[Compare], known: &mut Known) {
+        let unchanged = placed.iter().map(|one| {
+            let Found { descriptor, revision } = &one.partition;
+            Compare::ModRevision(PartitionDescriptor::coordinator_key(descriptor.id), *revision)
+        });
+        let when: Vec<Compare> = unchanged.chain(when.iter().cloned()).collect();
+        let put = |one: &Placed| {
+            let descriptor =
+                PartitionDescriptor { host: one.to, ..one.partition.descriptor.clone() };
+            Op::Put(PartitionDescriptor::coordinator_key(descriptor.id), descriptor.encode())
+        };
+        let then: Vec<Op> = placed.iter().map(put).collect();
+        // After a rejection, or an unknown outcome, the map shows what is left to do.
+        match self.coordinator.txn(&when, &then).await {
+            Ok(TxnReply::Committed(_)) => {
+                tracing::info!(
+                    partitions = placed.len(),
+                    "partitions were given to other processes"
+                );
+                let now = self.clock.monotonic();
+                placed.iter().for_each(|one| known.note_given(one, now));
+            }
+            Ok(TxnReply::Rejected(_)) => {}
+            Err(error) => tracing::warn!(%error, "partitions are given out later"),
+        }
+    }
+
+    /// The partition to move now.
+    fn due_move(&self, claims: &[HostClaim], known: &mut Known) -> Option<Placed> {
+        let now = self.clock.monotonic();
+        if known.last_move.is_some_and(|last| now < last + MOVES_EVERY) {
+            return None;
+        }
+        known.moved.retain(|_, at| now < *at + STAYS);
+        let map = self.map.all(|_| true);
+        let rest = |id: PartitionId| known.moved.contains_key(&id);
+        let placed = self.hosts(claims, known).next_move(&map, rest)?;
+        known.moved.insert(placed.partition.descriptor.id, now);
+        known.last_move = Some(now);
+        Some(placed)
+    }
+
+    /// Has a partition given away. Returns it if it was.
+    async fn give(&self, placed: Placed) -> Option<Placed> {
+        let (descriptor, to) = (&placed.partition.descriptor, placed.to);
+        match self.moves.give(Target::of(descriptor), to).await {
+            Ok(()) => Some(placed),
+            Err(error) => {
+                tracing::warn!(partition = %descriptor.id, host = %to, %error, "it was not moved");
+                None
+            }
+        }
+    }
+}
+
+impl Known {
+    /// From when on the claim of a node may be removed.
+    fn removes_from(&self, node: NodeId) -> Duration {
+        let of_node = self.removed.get(&node).map(|at| *at + REMOVES_EVERY);
+        let of_others = self.removed.values().max().map(|at| *at + REMOVES_APART);
+        of_node.max(of_others).unwrap_or_default()
+    }
+
+    fn note_given(&mut self, placed: &Placed, now: Duration) {
+        let before = placed.partition.clone();
+        let id = before.descriptor.id;
+        self.opening.insert(id, Opening { at: placed.to.node(), since: now, before });
+    }
+}
+
+#[cfg(test)]
+mod tests;

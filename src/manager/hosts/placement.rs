@@ -1,0 +1,162 @@
+//! Which process serves which partition: by the number of partitions, so that all have about
+//! equally many. Ranges with much load are split, so they count more.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use crate::index::Found;
+use crate::types::HostId;
+use crate::types::NodeId;
+use crate::types::PartitionId;
+
+/// A partition moves from a process to one that has at least so many fewer.
+const UNEVEN: usize = 2;
+
+/// The processes that serve partitions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Hosts {
+    /// Those that take more.
+    pub(super) taking: BTreeSet<NodeId>,
+    /// Those that take no more for a while.
+    pub(super) keeping: BTreeSet<NodeId>,
+    /// Those whose nodes are drained: they give theirs away.
+    pub(super) leaving: BTreeSet<NodeId>,
+}
+
+/// A partition, and the host that is to serve it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Placed {
+    pub(super) partition: Found,
+    pub(super) to: HostId,
+}
+
+impl Hosts {
+    fn has(&self, node: NodeId) -> bool {
+        [&self.taking, &self.keeping, &self.leaving].iter().any(|nodes| nodes.contains(&node))
+    }
+
+    /// How many partitions each has that takes more.
+    fn counts(&self, map: &[Found]) -> BTreeMap<NodeId, usize> {
+        let mut counts: BTreeMap<NodeId, usize> =
+            self.taking.iter().map(|node| (*node, 0)).collect();
+        for found in map {
+            if let Some(count) = counts.get_mut(&found.descriptor.host.node()) {
+                *count += 1;
+            }
+        }
+        counts
+    }
+
+    /// New hosts for the partitions of processes that serve none any more. Those of nodes that
+    /// `may_return` wait for them.
+    pub(super) fn give_out(
+        &self,
+        map: &[Found],
+        may_return: impl Fn(NodeId) -> bool,
+    ) -> Vec<Placed> {
+        let is_free = |node: NodeId| !self.has(node) && !may_return(node);
+        self.place(map, |one| is_free(one.descriptor.host.node()))
+    }
+
+    /// New hosts for partitions that `are_late`: their processes do not open them.
+    pub(super) fn take_back(
+        &self,
+        map: &[Found],
+        are_late: impl Fn(PartitionId) -> bool,
+    ) -> Vec<Placed> {
+        self.place(map, |one| are_late(one.descriptor.id))
+    }
+
+    fn place(&self, map: &[Found], is_placed: impl Fn(&Found) -> bool) -> Vec<Placed> {
+        let mut counts = self.counts(map);
+        let mut placed = Vec::new();
+        for partition in map.iter().filter(|one| is_placed(one)) {
+            let least = counts.iter_mut().min_by_key(|(_, count)| **count);
+            let Some((to, count)) = least else { return Vec::new() };
+            *count += 1;
+            placed.push(Placed { partition: partition.clone(), to: HostId::of(*to, 0) });
+        }
+        placed
+    }
+
+    /// The next partition to move: from a node that is drained, or from the process with most to
+    /// the one with fewest. Partitions that `rest` stay.
+    pub(super) fn next_move(
+        &self,
+        map: &[Found],
+        rest: impl Fn(PartitionId) -> bool,
+    ) -> Option<Placed> {
+        let counts = self.counts(map);
+        let (to, fewest) = counts.iter().min_by_key(|(_, count)| **count)?;
+        let of = |node: NodeId| {
+            let mut there = map.iter().filter(move |one| one.descriptor.host.node() == node);
+            there.find(|one| !rest(one.descriptor.id)).cloned()
+        };
+        let leaves = self.leaving.iter().find_map(|node| of(*node));
+        let (most_of, most) = counts.iter().max_by_key(|(_, count)| **count)?;
+        let moves = || if *most >= fewest + UNEVEN { of(*most_of) } else { None };
+        let partition = leaves.or_else(moves)?;
+        Some(Placed { partition, to: HostId::of(*to, 0) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coordinator::Revision;
+    use crate::index::PartitionDescriptor;
+    use crate::types::Epoch;
+    use crate::types::KeyRange;
+
+    fn map(nodes: &[u64]) -> Vec<Found> {
+        let found = |(id, node): (u64, &u64)| Found {
+            descriptor: PartitionDescriptor {
+                id: PartitionId::new(id),
+                keys: KeyRange::all().into(),
+                epoch: Epoch::new(1),
+                log: Vec::new(),
+                host: HostId::of(NodeId::new(*node), 0),
+            },
+            revision: Revision(id),
+        };
+        (1..).zip(nodes).map(found).collect()
+    }
+
+    fn hosts(taking: &[u64], leaving: &[u64]) -> Hosts {
+        let set = |nodes: &[u64]| nodes.iter().copied().map(NodeId::new).collect();
+        Hosts { taking: set(taking), leaving: set(leaving), ..Hosts::default() }
+    }
+
+    fn places(placed: &[Placed]) -> Vec<(u64, u64)> {
+        let place = |one: &Placed| (one.partition.descriptor.id.get(), one.to.node().get());
+        placed.iter().map(place).collect()
+    }
+
+    fn moved(hosts: &Hosts, nodes: &[u64], rests: u64) -> Vec<(u64, u64)> {
+        let rest = |id: PartitionId| id.get() == rests;
+        places(&hosts.next_move(&map(nodes), rest).into_iter().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn partitions_of_a_process_that_ended_go_to_those_with_fewest() {
+        let of = |hosts: &Hosts, nodes: &[u64]| places(&hosts.give_out(&map(nodes), |_| false));
+        let three = hosts(&[1, 2, 3], &[]);
+        assert_eq!(of(&three, &[1, 2, 3]), []);
+        assert_eq!(of(&three, &[1, 1, 2, 9, 9, 9]), [(4, 3), (5, 2), (6, 3)]);
+        assert_eq!(of(&hosts(&[2], &[1]), &[1, 9, 1]), [(2, 2)], "a drained one serves on");
+        assert_eq!(of(&hosts(&[], &[1]), &[9]), [], "nobody takes it");
+        let waits = three.give_out(&map(&[8, 9]), |node| node.get() == 9);
+        assert_eq!(places(&waits), [(1, 1)]);
+    }
+
+    #[test]
+    fn partitions_move_until_all_have_about_equally_many() {
+        let three = hosts(&[1, 2, 3], &[]);
+        assert_eq!(moved(&three, &[1, 1, 2, 2, 3], 0), [], "one more is no reason");
+        assert_eq!(moved(&three, &[1, 1, 2, 3, 2, 2], 0), [(3, 3)]);
+        assert_eq!(moved(&three, &[1, 1, 2, 3, 2, 2], 3), [(5, 3)]);
+        assert_eq!(moved(&hosts(&[1, 2], &[3]), &[1, 1, 2, 3], 0), [(4, 2)]);
+        assert_eq!(moved(&hosts(&[1, 2], &[3]), &[1, 2, 3], 3), []);
+        assert_eq!(moved(&hosts(&[], &[3]), &[3], 0), []);
+    }
+}

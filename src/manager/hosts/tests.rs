@@ -1,0 +1,242 @@
+use std::sync::Mutex;
+
+use super::*;
+use crate::coordinator::SimulatedStore;
+use crate::coordinator::claim::Holder;
+use crate::env::Env;
+use crate::env::SeededRand;
+use crate::env::SimClock;
+use crate::env::Tasks;
+use crate::types::Epoch;
+use crate::types::ExtentId;
+use crate::types::Incarnation;
+
+/// A process is gone when it is named here, and moves are written to the map.
+#[derive(Debug)]
+struct World {
+    env: Env,
+    coordinator: Arc<dyn Coordinator>,
+    gone: Mutex<BTreeSet<NodeId>>,
+    drained: Mutex<BTreeSet<NodeId>>,
+    /// Those that open nothing.
+    closed: Mutex<BTreeSet<NodeId>>,
+}
+
+#[derive(Debug)]
+struct Of(Arc<World>);
+
+#[async_trait]
+impl WatchHolder for Of {
+    async fn gone(&self, holder: Holder) {
+        while !self.0.gone.lock().unwrap().contains(&holder.node) {
+            self.0.env.clock.sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+#[async_trait]
+impl MovesPartitions for Of {
+    fn takes(&self, node: NodeId) -> bool {
+        !self.0.drained.lock().unwrap().contains(&node)
+    }
+
+    async fn give(&self, target: Target, to: HostId) -> Result<(), index::Error> {
+        let key = PartitionDescriptor::coordinator_key(target.partition);
+        let found = self.0.coordinator.get(&key).await.unwrap().unwrap();
+        let mut descriptor = PartitionDescriptor::decode(&found.value).unwrap();
+        assert_eq!(descriptor.host, target.host);
+        descriptor.host = to;
+        descriptor.epoch = descriptor.epoch.next();
+        self.0.coordinator.txn(&[], &[Op::Put(key, descriptor.encode())]).await.unwrap();
+        Ok(())
+    }
+}
+
+impl World {
+    fn new() -> Arc<Self> {
+        let (clock, rand) = (Arc::new(SimClock::new()), Arc::new(SeededRand::new(1)));
+        let env = Env { clock, rand, tasks: Tasks::new() };
+        let coordinator = Arc::new(SimulatedStore::new().open(&env));
+        let (gone, drained, closed) = Default::default();
+        Arc::new(Self { env, coordinator, gone, drained, closed })
+    }
+
+    /// Starts a manager.
+    async fn manage(self: &Arc<Self>, initial_partitions: u64) -> tokio::task::JoinHandle<()> {
+        let coordinator = Arc::clone(&self.coordinator);
+        let map = Arc::new(FollowedMap::start(&*coordinator).await.unwrap());
+        let claims = Arc::new(HostClaims::start(&*coordinator).await.unwrap());
+        let manager = HostManager {
+            coordinator,
+            cluster: ClusterNumber::new(5),
+            initial_partitions,
+            map: Arc::clone(&map),
+            claims: Arc::clone(&claims),
+            watch: Arc::new(Of(Arc::clone(self))),
+            moves: Arc::new(Of(Arc::clone(self))),
+            clock: Arc::clone(&self.env.clock),
+        };
+        let world = Arc::clone(self);
+        self.env.tasks.spawn("manager", async move {
+            let (of, clock) = (&*world.coordinator, &*world.env.clock);
+            tokio::select! {
+                () = map.follow(of, clock) => {}
+                () = claims.follow(of, clock) => {}
+                () = manager.run() => {}
+                () = world.open_all() => {}
+            }
+        })
+    }
+
+    /// Opens partitions where the map has them: takes the next epoch, and rolls the log.
+    async fn open_all(&self) {
+        loop {
+            self.sleep(50).await;
+            let map = FollowedMap::start(&*self.coordinator).await.unwrap();
+            for Found { mut descriptor, revision } in map.all(|_| true) {
+                let node = descriptor.host.node();
+                let log = |epoch: Epoch| ExtentId::new(node.get() * 1_000 + epoch.get());
+                let is_open = descriptor.log.last() == Some(&log(descriptor.epoch));
+                if is_open || self.closed.lock().unwrap().contains(&node) {
+                    continue;
+                }
+                descriptor.epoch = descriptor.epoch.next();
+                descriptor.log = vec![log(descriptor.epoch)];
+                let key = PartitionDescriptor::coordinator_key(descriptor.id);
+                let when = [Compare::ModRevision(key.clone(), revision)];
+                let put = [Op::Put(key, descriptor.encode())];
+                self.coordinator.txn(&when, &put).await.unwrap();
+            }
+        }
+    }
+
+    async fn claim(&self, node: u64) {
+        let node = NodeId::new(node);
+        let holder = Holder { node, incarnation: Incarnation::new(1) };
+        let put = Op::Put(host_claim(node), holder.encode());
+        self.coordinator.txn(&[], &[put]).await.unwrap();
+    }
+
+    async fn release(&self, node: u64) {
+        let delete = Op::Delete(host_claim(NodeId::new(node)));
+        self.coordinator.txn(&[], &[delete]).await.unwrap();
+    }
+
+    async fn has_claim(&self, node: u64) -> bool {
+        self.coordinator.get(&host_claim(NodeId::new(node))).await.unwrap().is_some()
+    }
+
+    async fn sleep(&self, millis: u64) {
+        self.env.clock.sleep(Duration::from_millis(millis)).await;
+    }
+
+    /// How many partitions each of these nodes has; the last number is of all others.
+    async fn counts<const N: usize>(&self, nodes: [u64; N]) -> ([usize; N], usize) {
+        let map = FollowedMap::start(&*self.coordinator).await.unwrap();
+        let of = |node: u64| map.all(|one| one.host.node().get() == node).len();
+        let counts = nodes.map(of);
+        (counts, map.all(|_| true).len() - counts.iter().sum::<usize>())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn new_cluster_gets_a_map_when_a_process_takes_partitions() {
+    let world = World::new();
+    drop(world.manage(6).await);
+    world.sleep(5_000).await;
+    assert_eq!(world.counts([]).await, ([], 0));
+    world.claim(1).await;
+    world.sleep(100).await;
+    assert_eq!(world.counts([1]).await, ([6], 0));
+    // Others get some of them.
+    world.claim(2).await;
+    world.claim(3).await;
+    world.sleep(20_000).await;
+    assert_eq!(world.counts([1, 2, 3]).await, ([2, 2, 2], 0));
+    world.drained.lock().unwrap().insert(NodeId::new(2));
+    world.sleep(60_000).await;
+    assert_eq!(world.counts([1, 2, 3]).await, ([3, 0, 3], 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn partitions_of_a_process_that_is_gone_go_to_others_at_once() {
+    let world = World::new();
+    world.claim(1).await;
+    world.claim(2).await;
+    drop(world.manage(6).await);
+    world.sleep(5_000).await;
+    assert_eq!(world.counts([1, 2]).await, ([3, 3], 0));
+    world.gone.lock().unwrap().insert(NodeId::new(1));
+    world.sleep(500).await;
+    assert!(!world.has_claim(1).await, "it changes no descriptor any more");
+    assert_eq!(world.counts([1, 2]).await, ([0, 6], 0));
+    // It was not gone. Its claim is not removed again and again.
+    world.claim(1).await;
+    world.sleep(5_000).await;
+    assert!(world.has_claim(1).await);
+    world.gone.lock().unwrap().clear();
+    world.sleep(60_000).await;
+    assert_eq!(world.counts([1, 2]).await, ([3, 3], 0));
+    world.release(2).await;
+    world.sleep(100).await;
+    assert_eq!(world.counts([1, 2]).await, ([6, 0], 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn process_that_does_not_open_what_it_gets_loses_it_again() {
+    let world = World::new();
+    world.claim(1).await;
+    drop(world.manage(6).await);
+    world.sleep(1_000).await;
+    world.closed.lock().unwrap().insert(NodeId::new(2));
+    world.claim(2).await;
+    world.sleep(5_000).await;
+    assert_eq!(world.counts([1, 2]).await, ([5, 1], 0), "one is tried");
+    world.sleep(10_000).await;
+    assert_eq!(world.counts([1, 2]).await, ([6, 0], 0));
+    world.sleep(30_000).await;
+    assert_eq!(world.counts([1, 2]).await, ([6, 0], 0));
+    world.closed.lock().unwrap().clear();
+    world.sleep(120_000).await;
+    assert_eq!(world.counts([1, 2]).await, ([3, 3], 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn manager_that_reaches_nobody_does_not_end_all_others_at_once() {
+    let world = World::new();
+    for node in [1, 2, 3] {
+        world.claim(node).await;
+    }
+    drop(world.manage(6).await);
+    world.sleep(1_000).await;
+    let others = [2, 3].map(NodeId::new);
+    world.gone.lock().unwrap().extend(others);
+    world.sleep(2_000).await;
+    let have = [world.has_claim(2).await, world.has_claim(3).await];
+    assert_eq!(have.into_iter().filter(|has| *has).count(), 1);
+    world.sleep(3_000).await;
+    assert_eq!([world.has_claim(2).await, world.has_claim(3).await], [false; 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn new_manager_waits_a_moment_for_processes_that_may_return() {
+    let world = World::new();
+    world.claim(1).await;
+    world.claim(2).await;
+    let first = world.manage(6).await;
+    world.sleep(5_000).await;
+    first.abort();
+    // All lost their power. The second comes back first.
+    world.release(1).await;
+    world.release(2).await;
+    world.claim(2).await;
+    drop(world.manage(6).await);
+    world.sleep(2_500).await;
+    assert_eq!(world.counts([1, 2]).await, ([3, 3], 0));
+    world.claim(1).await;
+    world.sleep(10_000).await;
+    assert_eq!(world.counts([1, 2]).await, ([3, 3], 0));
+    world.release(1).await;
+    world.sleep(100).await;
+    assert_eq!(world.counts([1, 2]).await, ([0, 6], 0), "this one has seen it end");
+}
