@@ -1,7 +1,7 @@
 //! A value whose changes can be waited for.
 //!
-//! Whoever waits is woken in the order of arrival. The receivers of a `tokio::sync::watch` are woken
-//! in a random order, which no simulation could repeat.
+//! Whoever waits is woken in the order of arrival. The receivers of a `tokio::sync::watch` are
+//! woken in a random order, which no simulation could repeat.
 
 use std::sync::PoisonError;
 use std::sync::RwLock;

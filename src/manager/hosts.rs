@@ -227,8 +227,8 @@ impl HostManager {
         }
     }
 
-    /// Waits until a claim ends, or its process is gone, which is looked at from this time on. Returns
-    /// which.
+    /// Waits until a claim ends, or its process is gone, which is looked at from this time on.
+    /// Returns which.
     async fn is_gone(&self, claim: HostClaim, from: Duration) -> (HostClaim, bool) {
         let gone = async {
             self.clock.sleep(from.saturating_sub(self.clock.monotonic())).await;

@@ -6,8 +6,8 @@
 //!    merge. It has no clock and no I/O, so the simulation can replay days of load.
 //! 3. `audit_line.rs`: the line of the audit log for each change.
 //!
-//! In a cluster, `hosts.rs` says which process serves which partition; one process does that for all.
-//! The others decide about their own partitions.
+//! In a cluster, `hosts.rs` says which process serves which partition; one process does that for
+//! all. The others decide about their own partitions.
 //!
 //! Invariants: a split key is a routing key, so a blob is never divided · one hot blob never causes
 //! a split, because no split helps it · the number of changes in a tick is bounded, and so is the

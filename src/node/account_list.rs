@@ -53,7 +53,8 @@ use super::error::NodeError;
 
 /// How often the accounts that could not be read are read again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// The accounts of a process that does not say for so long which of them it has changed are in doubt.
+/// The accounts of a process that does not say for so long which of them it has changed are in
+/// doubt.
 const SILENT: Duration = Duration::from_secs(25);
 /// The pause before it is asked again which accounts have changed.
 const CHANGES_PAUSE: Duration = Duration::from_millis(100);
@@ -157,8 +158,8 @@ impl AccountList {
     }
 
     /// Asks each process that serves partitions which accounts it has changed, and reads those
-    /// again. What a process did that has ended is not known: then all are read again. Accounts of a
-    /// process that does not answer for long are in doubt.
+    /// again. What a process did that has ended is not known: then all are read again. Accounts of
+    /// a process that does not answer for long are in doubt.
     async fn keep_up(&self, index: &ClusterIndex, accounts: &Accounts, clock: &dyn Clock) {
         let ask = async |host: HostClaim, seen: Option<ChangesTo>| {
             if seen.is_none() {

@@ -69,8 +69,8 @@ impl Reclaim {
         }
     }
 
-    /// One pass over all partitions of this process. Returns whether there is more to do soon. A partition that
-    /// fails does not keep the pass from the others.
+    /// One pass over all partitions of this process. Returns whether there is more to do soon. A
+    /// partition that fails does not keep the pass from the others.
     pub(super) async fn pass(&self, state: &mut PassState) -> bool {
         let map = match self.partitions.map().await {
             Ok(map) => map,

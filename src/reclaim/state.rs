@@ -97,7 +97,8 @@ impl Reclaim {
         Ok(self.requests.is_running(asked).await?)
     }
 
-    /// The partitions of a map that this process serves. Reclaim of other processes works on theirs.
+    /// The partitions of a map that this process serves. Reclaim of other processes works on
+    /// theirs.
     pub(super) fn own<'a>(
         &self,
         map: &'a PartitionMap,

@@ -1,6 +1,6 @@
 //! The index of a simulated cluster in processes of its own, which a front end of another process
-//! calls. Each serves some partitions, and another process says which. They are killed, stand still,
-//! and stop in order, one life after the other.
+//! calls. Each serves some partitions, and another process says which. They are killed, stand
+//! still, and stop in order, one life after the other.
 
 mod seen;
 

@@ -4,13 +4,13 @@
 //! 2. This file opens and closes the hosts, and passes each request to the host of its partition.
 //!    `host.rs`: a host, which is a set of partitions that share memory, cache, background work and
 //!    perhaps a thread.
-//! 3. `change.rs`: splits, merges and moves; `give.rs`: moves to other nodes. `claims.rs` keeps a partition from taking part in two
-//!    of them at a time. `plan.rs` carries out changes that a manager plans. `spread.rs` finds keys
-//!    that cut a range into even parts.
+//! 3. `change.rs`: splits, merges and moves; `give.rs`: moves to other nodes. `claims.rs` keeps a
+//!    partition from taking part in two of them at a time. `plan.rs` carries out changes that a
+//!    manager plans. `spread.rs` finds keys that cut a range into even parts.
 //! 4. `status.rs` and `changes.rs` show the partitions and the latest changes of the map.
 //!    `measure.rs` and `reports.rs` report the load to a manager.
-//! 5. In a cluster, `assigned.rs` opens what the map gives to this process, and leaves what it gives
-//!    to others.
+//! 5. In a cluster, `assigned.rs` opens what the map gives to this process, and leaves what it
+//!    gives to others.
 //! 6. `reopen.rs` opens a partition again that stopped writing or did not open at the start.
 //!    `rewrite.rs` rewrites files that hold old secrets. `cut.rs` reads all partitions as of one
 //!    instant, for a backup.
@@ -281,8 +281,8 @@ impl IndexServer {
     }
 }
 
-/// The partitions that a server opens at its start: those of the map of a node alone, which gets one
-/// if it has none.
+/// The partitions that a server opens at its start: those of the map of a node alone, which gets
+/// one if it has none.
 async fn first_map(deps: &Dependencies, boundaries: &[RoutingKey]) -> Result<PartitionMap, Error> {
     if deps.node != NodeId::new(0) {
         return Ok(PartitionMap::default());

@@ -11,9 +11,9 @@
 //! 6. `serve.rs`: under a claim of its own it serves the partitions that the map gives to it, and
 //!    reclaims for them.
 //! 7. `manage.rs`: one node has the claim to say which node serves which partition.
-//!    `watch_holder.rs`: whether the process that has a claim is gone. `repair.rs`: there, copies that
-//!    are missing are made again. `absent.rs`: who is away since when. `unfinished.rs`: what is left
-//!    to repair, for `status.rs`.
+//!    `watch_holder.rs`: whether the process that has a claim is gone. `repair.rs`: there, copies
+//!    that are missing are made again. `absent.rs`: who is away since when. `unfinished.rs`: what
+//!    is left to repair, for `status.rs`.
 //!
 //! `init.rs` makes a cluster, `status.rs` shows one, `change.rs` drains and removes nodes.
 //!

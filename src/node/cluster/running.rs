@@ -1,6 +1,6 @@
-//! A node of a cluster. It has copies of extents for others from the start on, serves the partitions
-//! that the map gives to it, answers clients as soon as there are partitions, and manages the index
-//! once it has the claim to do so.
+//! A node of a cluster. It has copies of extents for others from the start on, serves the
+//! partitions that the map gives to it, answers clients as soon as there are partitions, and
+//! manages the index once it has the claim to do so.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -51,8 +51,8 @@ pub(super) struct IndexSetup {
     pub(super) joined: Arc<Joined>,
 }
 
-/// A node that serves partitions, or waits for its claim to do so: an earlier life of it may have it.
-/// If it loses the claim, or cannot serve, the node must stop.
+/// A node that serves partitions, or waits for its claim to do so: an earlier life of it may have
+/// it. If it loses the claim, or cannot serve, the node must stop.
 #[derive(Debug)]
 pub(super) struct IndexTask {
     stop: CancellationToken,
@@ -100,8 +100,8 @@ impl IndexTask {
         }
     }
 
-    /// Whether this node answers requests about its partitions, if it serves some: it has renewed the
-    /// claim lately, or the members of its logs say that no other node serves them.
+    /// Whether this node answers requests about its partitions, if it serves some: it has renewed
+    /// the claim lately, or the members of its logs say that no other node serves them.
     pub(super) fn is_sure(&self, capacity: &ClusterCapacity) -> bool {
         let served = self.served.borrow();
         let is_sure = |served: &Served| {
