@@ -80,6 +80,7 @@ impl World {
         self.env.tasks.spawn("manager", async move {
             let (of, clock) = (&*world.coordinator, &*world.env.clock);
             tokio::select! {
+                biased;
                 () = map.follow(of, clock) => {}
                 () = claims.follow(of, clock) => {}
                 () = manager.run() => {}
