@@ -19,12 +19,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
+use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 
 use crate::coordinator::Compare;
 use crate::coordinator::Coordinator;
 use crate::coordinator::Follows;
 use crate::coordinator::Op;
+use crate::coordinator::Revision;
 use crate::coordinator::TxnReply;
 use crate::coordinator::claim::WatchHolder;
 use crate::coordinator::hosts::HostClaim;
@@ -55,8 +57,12 @@ const REMOVES_EVERY: Duration = Duration::from_secs(10);
 /// Claims of different nodes are removed by so much later one after the other: if this process
 /// reaches nobody, not all others end.
 const REMOVES_APART: Duration = Duration::from_secs(3);
-/// A process has so much time to open a partition.
+/// A process has so much time to open one of the partitions that it got.
 const OPENS_WITHIN: Duration = Duration::from_secs(10);
+/// How long it is waited for the answer whether a partition is served.
+const ANSWERS_WITHIN: Duration = Duration::from_millis(500);
+/// How many partitions are asked for at a time.
+const ASKED_AT_ONCE: usize = 32;
 /// One that has not gets nothing for so long.
 const AVOIDED_FOR: Duration = Duration::from_secs(60);
 /// How often a partition is moved from one process to another.
@@ -71,6 +77,9 @@ const TOGETHER: usize = 48;
 pub trait MovesPartitions: Send + Sync + Debug {
     /// Whether a node takes partitions: it is there, and is not drained.
     fn takes(&self, node: NodeId) -> bool;
+
+    /// Whether a process serves a partition at this epoch.
+    async fn serves(&self, target: Target) -> bool;
 
     /// Has the process that serves a partition give it to a host of another one.
     ///
@@ -109,28 +118,25 @@ struct Known {
     moved: BTreeMap<PartitionId, Duration>,
     /// When a partition was moved last.
     last_move: Option<Duration>,
-    /// The partitions that were given and are not open yet, as far as the map shows.
+    /// The partitions that were given and are not known to be served yet.
     opening: BTreeMap<PartitionId, Opening>,
-    /// When a node had not opened what it got.
+    /// When a node did not open what it got.
     avoided: BTreeMap<NodeId, Duration>,
+    /// The partitions that were taken back from a process which did not open them. If the next one
+    /// does not either, the reason is the partition.
+    taken_back: BTreeSet<PartitionId>,
+    /// When it was asked last which partitions are served.
+    asked: Option<Duration>,
 }
 
-/// A partition that was given to a process. That opens it and rolls its log.
-#[derive(Debug)]
+/// A partition that was given to a process.
+#[derive(Clone, Copy, Debug)]
 struct Opening {
     at: NodeId,
+    /// When it was given, or when the process last opened another one.
     since: Duration,
-    /// What was known of it when it was given.
-    before: Found,
-}
-
-impl Opening {
-    /// Whether the map does not show yet that it is open, or that it is elsewhere by now.
-    fn goes_on(&self, now: &Found) -> bool {
-        let (before, descriptor) = (&self.before, &now.descriptor);
-        let is_at = descriptor.host.node() == self.at;
-        now.revision <= before.revision || (is_at && descriptor.log == before.descriptor.log)
-    }
+    /// The revision before.
+    before: Revision,
 }
 
 impl HostManager {
@@ -200,30 +206,59 @@ impl HostManager {
         hosts
     }
 
-    /// Takes partitions away from processes that have not opened them in time.
+    /// Asks which partitions are served that were given, and takes those away from processes that
+    /// have opened none in time.
     async fn follow_opening(&self, claims: &[HostClaim], known: &mut Known) {
         let now = self.clock.monotonic();
         known.avoided.retain(|_, since| now < *since + AVOIDED_FOR);
-        known
-            .opening
-            .retain(|id, opening| self.map.find(*id).is_some_and(|found| opening.goes_on(&found)));
-        let is_late = |opening: &Opening| now >= opening.since + OPENS_WITHIN;
-        let late: Vec<(PartitionId, NodeId)> = known
-            .opening
-            .iter()
-            .filter(|(_, opening)| is_late(opening))
-            .map(|(id, opening)| (*id, opening.at))
-            .collect();
-        for (_, node) in &late {
-            tracing::warn!(%node, "it has not opened a partition in time, and gets no more for a while");
-            known.avoided.insert(*node, now);
+        if known.opening.is_empty() || known.asked.is_some_and(|last| now < last + LOOK) {
+            return;
         }
-        let late: BTreeSet<PartitionId> = late.into_iter().map(|(id, _)| id).collect();
+        known.asked = Some(now);
+        let is_elsewhere = |id: &PartitionId, opening: &Opening| {
+            self.map.find(*id).is_none_or(|found| {
+                found.revision > opening.before && found.descriptor.host.node() != opening.at
+            })
+        };
+        known.opening.retain(|id, opening| !is_elsewhere(id, opening));
+        let asked = known.opening.iter().take(ASKED_AT_ONCE);
+        let served = join_all(asked.map(|(id, opening)| self.serves(*id, *opening))).await;
+        for id in served.into_iter().flatten() {
+            let Some(Opening { at, .. }) = known.opening.remove(&id) else { continue };
+            known.taken_back.remove(&id);
+            let others = known.opening.values_mut().filter(|other| other.at == at);
+            others.for_each(|other| other.since = now);
+        }
+        let late = known.opening.iter().filter(|(_, one)| now >= one.since + OPENS_WITHIN);
+        let late: BTreeMap<PartitionId, NodeId> = late.map(|(id, one)| (*id, one.at)).collect();
+        known.opening.retain(|id, _| !late.contains_key(id));
+        let is_first = |id: &PartitionId| !known.taken_back.contains(id);
+        let first: BTreeMap<_, _> = late.into_iter().filter(|(id, _)| is_first(id)).collect();
+        if first.is_empty() {
+            return;
+        }
+        for node in first.values() {
+            known.avoided.entry(*node).or_insert(now);
+        }
         let map = self.map.all(|_| true);
-        let placed = self.hosts(claims, known).take_back(&map, |id| late.contains(&id));
+        let placed = self.hosts(claims, known).take_back(&map, |id| first.contains_key(&id));
         for some in placed.chunks(TOGETHER) {
-            // Its process lives. It is fenced like any other.
+            let nodes: BTreeSet<u64> = first.values().map(|node| node.get()).collect();
+            tracing::warn!(?nodes, "they did not open what they got, and get no more for a while");
+            known.taken_back.extend(some.iter().map(|one| one.partition.descriptor.id));
+            // Their processes live. They are fenced like any others.
             self.name(some, &[], known).await;
+        }
+    }
+
+    /// The partition, if it is served where it was given to.
+    async fn serves(&self, id: PartitionId, opening: Opening) -> Option<PartitionId> {
+        let found = self.map.find(id).filter(|found| found.revision > opening.before)?;
+        let target = Target::of(&found.descriptor);
+        tokio::select! {
+            biased;
+            serves = self.moves.serves(target) => serves.then_some(id),
+            () = self.clock.sleep(ANSWERS_WITHIN) => None,
         }
     }
 
@@ -345,9 +380,9 @@ impl Known {
     }
 
     fn note_given(&mut self, placed: &Placed, now: Duration) {
-        let before = placed.partition.clone();
-        let id = before.descriptor.id;
-        self.opening.insert(id, Opening { at: placed.to.node(), since: now, before });
+        let Found { descriptor, revision } = &placed.partition;
+        let opening = Opening { at: placed.to.node(), since: now, before: *revision };
+        self.opening.insert(descriptor.id, opening);
     }
 }
 

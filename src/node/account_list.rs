@@ -165,9 +165,13 @@ impl AccountList {
             if seen.is_none() {
                 clock.sleep(CHANGES_PAUSE).await;
             }
-            (host, index.accounts_after(host, seen).await)
+            match index.accounts_after(host, seen).await {
+                Ok(changed) => (host, Ok(self.read_changed(changed, accounts).await)),
+                Err(error) => (host, Err(error)),
+            }
         };
-        let mut heard: BTreeMap<NodeId, Duration> = BTreeMap::new();
+        // Since when a node does not answer.
+        let mut silent: BTreeMap<NodeId, Duration> = BTreeMap::new();
         let (mut asked, mut answers) = (Vec::new(), FuturesUnordered::new());
         let mut reading = FuturesUnordered::new();
         let mut is_one_gone = false;
@@ -176,7 +180,6 @@ impl AccountList {
             for host in &hosts {
                 if !asked.contains(host) {
                     asked.push(*host);
-                    heard.insert(host.holder.node, clock.monotonic());
                     answers.push(ask(*host, None));
                 }
             }
@@ -194,41 +197,36 @@ impl AccountList {
                 () = index.hosts_changed_from(&hosts) => continue,
             };
             let (node, now) = (host.holder.node, clock.monotonic());
-            let seen = match answer {
-                Ok(changed) => {
-                    heard.insert(node, now);
-                    self.read_changed(changed, accounts).await
-                }
-                Err(error) => {
-                    tracing::debug!(%error, "changes of accounts are asked for again");
-                    None
-                }
-            };
             if !index.hosts().contains(&host) {
                 asked.retain(|other| *other != host);
+                silent.remove(&node);
                 is_one_gone = true;
                 continue;
             }
-            if heard.get(&node).is_some_and(|at| now >= *at + SILENT) {
-                heard.insert(node, now);
-                self.doubt_those_of(node, accounts);
-            }
+            let seen = match answer {
+                Ok(seen) => {
+                    silent.remove(&node);
+                    seen
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "changes of accounts are asked for again");
+                    if now >= *silent.entry(node).or_insert(now) + SILENT {
+                        silent.insert(node, now);
+                        self.doubt_all(node, accounts);
+                    }
+                    None
+                }
+            };
             answers.push(ask(host, seen));
         }
     }
 
-    /// Puts the accounts in doubt whose rows this node serves.
-    fn doubt_those_of(&self, node: NodeId, accounts: &Accounts) {
-        let map = self.router.map();
-        let is_there = |name: &AccountName| {
-            let owner = map.owner(RoutingKey::account(name).as_bytes());
-            owner.is_some_and(|owner| owner.host.node() == node)
-        };
-        let mut names: Vec<AccountName> =
-            accounts.all().into_iter().map(|account| account.name.clone()).collect();
-        names.retain(is_there);
-        tracing::warn!(%node, accounts = names.len(), "it does not say which accounts it changed");
-        names.iter().for_each(|name| accounts.doubt(&self.router, name));
+    /// Puts all accounts in doubt, since a node does not say which it has changed. It may have given
+    /// the partitions of those away meanwhile. Whatever can be read is served again soon.
+    fn doubt_all(&self, node: NodeId, accounts: &Accounts) {
+        let all = accounts.all();
+        tracing::warn!(%node, accounts = all.len(), "it does not say which accounts it changed");
+        all.iter().for_each(|account| accounts.doubt(&self.router, &account.name));
     }
 
     /// Reads all accounts again once all their partitions are served. Returns whether it could.

@@ -214,7 +214,8 @@ impl Follows for NodeTable {
         if all.revision >= known.revision {
             *known = Known::of(&all);
         }
+        let revision = known.revision;
         drop(known);
-        self.followed.send_replace(all.revision);
+        self.followed.send_replace(revision);
     }
 }

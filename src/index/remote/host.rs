@@ -184,10 +184,12 @@ impl ClusterIndex {
             let node = host.holder.node;
             async move { self.call::<FrontEndsOf, _>(node, &(), SMALL_ANSWER, CALL_TIME).await }
         };
-        let mut all: BTreeSet<NodeIdentity> = match self.served.host() {
-            Some(_) => self.served.front_ends(with_session).into_iter().collect(),
-            None => BTreeSet::new(),
-        };
+        if hosts.is_empty() && self.served.host().is_none() {
+            // It is the only one, and begins or stops to serve.
+            return Err(Unanswered::Again(NOBODY.to_owned()));
+        }
+        let own = self.served.front_ends(with_session);
+        let mut all: BTreeSet<NodeIdentity> = own.into_iter().collect();
         for answer in join_all(hosts.iter().map(ask)).await {
             match answer? {
                 Answer::Done(some) => all.extend(some),

@@ -167,7 +167,9 @@ impl IndexServer {
                 host.context.deps.metrics.closed(closed.is_quarantined(), -1);
                 placed = Placed::Done;
             }
-            if let Some(old) = host.opened.get(id).filter(|old| old.core.epoch <= epoch) {
+            if let Some(old) =
+                host.opened.get(id).filter(|old| old.core.epoch <= epoch || is_lost(old))
+            {
                 tracing::info!(partition = %id, "another process has the partition now");
                 host.opened.replace(&[Arc::clone(&old)], Vec::new());
                 old.abandon().await;

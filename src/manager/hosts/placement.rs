@@ -64,11 +64,18 @@ impl Hosts {
         map: &[Found],
         are_late: impl Fn(PartitionId) -> bool,
     ) -> Vec<Placed> {
+        if self.taking.is_empty() {
+            return Vec::new();
+        }
         self.place(map, |one| are_late(one.descriptor.id))
     }
 
     fn place(&self, map: &[Found], is_placed: impl Fn(&Found) -> bool) -> Vec<Placed> {
         let mut counts = self.counts(map);
+        if counts.is_empty() {
+            // Better one that may not open it than nobody.
+            counts = Self { taking: self.keeping.clone(), ..Self::default() }.counts(map);
+        }
         let mut placed = Vec::new();
         for partition in map.iter().filter(|one| is_placed(one)) {
             let least = counts.iter_mut().min_by_key(|(_, count)| **count);
@@ -145,6 +152,9 @@ mod tests {
         assert_eq!(of(&three, &[1, 1, 2, 9, 9, 9]), [(4, 3), (5, 2), (6, 3)]);
         assert_eq!(of(&hosts(&[2], &[1]), &[1, 9, 1]), [(2, 2)], "a drained one serves on");
         assert_eq!(of(&hosts(&[], &[1]), &[9]), [], "nobody takes it");
+        let keeping = Hosts { keeping: [NodeId::new(1)].into(), ..Hosts::default() };
+        assert_eq!(of(&keeping, &[1, 9]), [(2, 1)]);
+        assert_eq!(keeping.take_back(&map(&[1]), |_| true), []);
         let waits = three.give_out(&map(&[8, 9]), |node| node.get() == 9);
         assert_eq!(places(&waits), [(1, 1)]);
     }

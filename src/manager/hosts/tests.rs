@@ -7,8 +7,6 @@ use crate::env::Env;
 use crate::env::SeededRand;
 use crate::env::SimClock;
 use crate::env::Tasks;
-use crate::types::Epoch;
-use crate::types::ExtentId;
 use crate::types::Incarnation;
 
 /// A process is gone when it is named here, and moves are written to the map.
@@ -38,6 +36,10 @@ impl WatchHolder for Of {
 impl MovesPartitions for Of {
     fn takes(&self, node: NodeId) -> bool {
         !self.0.drained.lock().unwrap().contains(&node)
+    }
+
+    async fn serves(&self, target: Target) -> bool {
+        !self.0.closed.lock().unwrap().contains(&target.host.node())
     }
 
     async fn give(&self, target: Target, to: HostId) -> Result<(), index::Error> {
@@ -84,31 +86,8 @@ impl World {
                 () = map.follow(of, clock) => {}
                 () = claims.follow(of, clock) => {}
                 () = manager.run() => {}
-                () = world.open_all() => {}
             }
         })
-    }
-
-    /// Opens partitions where the map has them: takes the next epoch, and rolls the log.
-    async fn open_all(&self) {
-        loop {
-            self.sleep(50).await;
-            let map = FollowedMap::start(&*self.coordinator).await.unwrap();
-            for Found { mut descriptor, revision } in map.all(|_| true) {
-                let node = descriptor.host.node();
-                let log = |epoch: Epoch| ExtentId::new(node.get() * 1_000 + epoch.get());
-                let is_open = descriptor.log.last() == Some(&log(descriptor.epoch));
-                if is_open || self.closed.lock().unwrap().contains(&node) {
-                    continue;
-                }
-                descriptor.epoch = descriptor.epoch.next();
-                descriptor.log = vec![log(descriptor.epoch)];
-                let key = PartitionDescriptor::coordinator_key(descriptor.id);
-                let when = [Compare::ModRevision(key.clone(), revision)];
-                let put = [Op::Put(key, descriptor.encode())];
-                self.coordinator.txn(&when, &put).await.unwrap();
-            }
-        }
     }
 
     async fn claim(&self, node: u64) {

@@ -15,6 +15,7 @@ use crate::env::Env;
 use crate::frontend::Secrets;
 use crate::index;
 use crate::index::IndexHost;
+use crate::index::Read;
 use crate::index::Router;
 use crate::index::Target;
 use crate::manager::HostManager;
@@ -54,6 +55,10 @@ struct Moves(Arc<Joined>);
 impl MovesPartitions for Moves {
     fn takes(&self, node: NodeId) -> bool {
         self.0.takes_partitions(node)
+    }
+
+    async fn serves(&self, target: Target) -> bool {
+        self.0.links.index.read(target, Read::DeadContainers).await.is_ok()
     }
 
     async fn give(&self, target: Target, to: HostId) -> Result<(), index::Error> {

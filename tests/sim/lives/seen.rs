@@ -10,7 +10,9 @@ use blockyard::coordinator::claim::Holder;
 use blockyard::coordinator::claim::WatchHolder;
 use blockyard::env::Clock;
 use blockyard::index::Error;
+use blockyard::index::IndexHost;
 use blockyard::index::Processes;
+use blockyard::index::Read;
 use blockyard::index::Target;
 use blockyard::index::remote::ClusterIndex;
 use blockyard::index::remote::FrontEnds;
@@ -139,6 +141,10 @@ pub(super) struct Moves(pub(super) Arc<ClusterIndex>);
 impl MovesPartitions for Moves {
     fn takes(&self, _: NodeId) -> bool {
         true
+    }
+
+    async fn serves(&self, target: Target) -> bool {
+        self.0.read(target, Read::DeadContainers).await.is_ok()
     }
 
     async fn give(&self, target: Target, to: HostId) -> Result<(), Error> {
