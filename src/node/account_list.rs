@@ -221,8 +221,8 @@ impl AccountList {
         }
     }
 
-    /// Puts all accounts in doubt, since a node does not say which it has changed. It may have given
-    /// the partitions of those away meanwhile. Whatever can be read is served again soon.
+    /// Puts all accounts in doubt, since a node does not say which it has changed. It may have
+    /// given the partitions of those away meanwhile. Whatever can be read is served again soon.
     fn doubt_all(&self, node: NodeId, accounts: &Accounts) {
         let all = accounts.all();
         tracing::warn!(%node, accounts = all.len(), "it does not say which accounts it changed");
