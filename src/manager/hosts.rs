@@ -232,16 +232,26 @@ impl HostManager {
         let late = known.opening.iter().filter(|(_, one)| now >= one.since + OPENS_WITHIN);
         let late: BTreeMap<PartitionId, NodeId> = late.map(|(id, one)| (*id, one.at)).collect();
         known.opening.retain(|id, _| !late.contains_key(id));
+        known.taken_back.retain(|id| self.map.find(*id).is_some());
         let is_first = |id: &PartitionId| !known.taken_back.contains(id);
-        let first: BTreeMap<_, _> = late.into_iter().filter(|(id, _)| is_first(id)).collect();
+        let (first, again): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            late.into_iter().partition(|(id, _)| is_first(id));
+        for (partition, node) in again {
+            tracing::error!(%partition, %node, "two processes did not open it: it stays there");
+        }
         if first.is_empty() {
             return;
         }
+        let before = known.avoided.clone();
         for node in first.values() {
             known.avoided.entry(*node).or_insert(now);
         }
         let map = self.map.all(|_| true);
         let placed = self.hosts(claims, known).take_back(&map, |id| first.contains_key(&id));
+        if placed.is_empty() {
+            // There is no other process that takes them.
+            known.avoided = before;
+        }
         for some in placed.chunks(TOGETHER) {
             let nodes: BTreeSet<u64> = first.values().map(|node| node.get()).collect();
             tracing::warn!(?nodes, "they did not open what they got, and get no more for a while");

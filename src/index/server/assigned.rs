@@ -170,7 +170,7 @@ impl IndexServer {
             if let Some(old) =
                 host.opened.get(id).filter(|old| old.core.epoch <= epoch || is_lost(old))
             {
-                tracing::info!(partition = %id, "another process has the partition now");
+                tracing::info!(partition = %id, "the partition is not served here any more");
                 host.opened.replace(&[Arc::clone(&old)], Vec::new());
                 old.abandon().await;
                 placed = Placed::Done;

@@ -1,7 +1,6 @@
 //! Gives a partition to a process of another node.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::index::api::Error;
 use crate::index::engine;
@@ -12,25 +11,27 @@ use crate::index::server::host::Host;
 use crate::types::HostId;
 use crate::types::PartitionId;
 
-/// Gives a partition to a host of another process. The pause ends when that serves it.
+/// Gives a partition to a host of another process. The pause that is returned is that until the
+/// other process can begin to open it.
 pub(super) async fn give_away(
     from: &Host,
     partition: PartitionId,
     to: HostId,
 ) -> Result<Changed, ChangeError> {
     let old = from.opened.get(partition).ok_or(ChangeError::NoSuchPartition)?;
-    match engine::give(&old, to).await {
-        Ok(_) => {}
+    let frozen_at = match engine::give(&old, to).await {
+        Ok(frozen_at) => frozen_at,
         Err(NotMoved::Busy(reason)) => return Err(ChangeError::Busy(reason)),
         Err(NotMoved::Unread(reason)) => return Err(Error::Unavailable(reason).into()),
         Err(NotMoved::Failed(failed) | NotMoved::Owned(failed, _)) => return Err(failed.into()),
-    }
+    };
     let logs = old.newest_logs();
     from.opened.replace(&[Arc::clone(&old)], Vec::new());
     old.abandon().await;
     if let Some(leases) = &from.context.deps.leases {
         leases.give_back(&logs).await;
     }
-    tracing::info!(%partition, host = %to, "the partition was given to another process");
-    Ok(Changed { partitions: vec![partition], pause: Duration::ZERO })
+    let pause = from.context.deps.env.clock.monotonic().saturating_sub(frozen_at);
+    tracing::info!(%partition, host = %to, ?pause, "the partition was given to another process");
+    Ok(Changed { partitions: vec![partition], pause })
 }

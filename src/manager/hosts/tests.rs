@@ -181,6 +181,23 @@ async fn process_that_does_not_open_what_it_gets_loses_it_again() {
     assert_eq!(world.counts([1, 2]).await, ([3, 3], 0));
 }
 
+/// Perhaps its files are damaged. Others go on.
+#[tokio::test(start_paused = true)]
+async fn partition_that_two_processes_do_not_open_stays_and_holds_nothing_up() {
+    let world = World::new();
+    world.claim(1).await;
+    drop(world.manage(6).await);
+    world.sleep(1_000).await;
+    world.closed.lock().unwrap().extend([2, 3].map(NodeId::new));
+    world.claim(2).await;
+    world.claim(3).await;
+    world.sleep(15_000).await;
+    assert_eq!(world.counts([1, 2, 3]).await, ([5, 0, 1], 0), "the second one has it");
+    world.closed.lock().unwrap().clear();
+    world.sleep(120_000).await;
+    assert_eq!(world.counts([1, 2, 3]).await, ([2, 2, 2], 0));
+}
+
 #[tokio::test(start_paused = true)]
 async fn manager_that_reaches_nobody_does_not_end_all_others_at_once() {
     let world = World::new();
