@@ -75,7 +75,13 @@ pub(super) async fn partitions(command: &PartitionsCommand) -> Result<(), CliErr
             change(&args.admin, "merge", &body, args.json).await
         }
         PartitionsCommand::Move(args) => {
-            let body = json!({ "partition": args.partition, "host": args.host });
+            let mut body = json!({ "partition": args.partition });
+            if let Some(host) = args.host {
+                body["host"] = host.into();
+            }
+            if let Some(node) = &args.node {
+                body["node"] = node.as_str().into();
+            }
             change(&args.admin, "move", &body, args.json).await
         }
         PartitionsCommand::Prepare(args) => {
@@ -155,7 +161,7 @@ fn cells(partition: &PartitionView) -> [String; 14] {
     let stopped = stopped.map(|why| format!("  takes no writes: {}", why.escape_debug()));
     [
         partition.id.to_string(),
-        partition.host.to_string(),
+        host_of(partition.node.as_deref(), partition.host),
         partition.epoch.to_string(),
         partition.reads.to_string(),
         partition.writes.to_string(),
@@ -169,6 +175,14 @@ fn cells(partition: &PartitionView) -> [String; 14] {
         partition.log_extents.to_string(),
         from + &stripe.unwrap_or_default() + &stopped.unwrap_or_default(),
     ]
+}
+
+/// A host, with its node in a cluster.
+fn host_of(node: Option<&str>, host: u64) -> String {
+    match node {
+        Some(node) => format!("{}/{host}", node.escape_debug()),
+        None => host.to_string(),
+    }
 }
 
 /// A duration in few digits.

@@ -60,6 +60,9 @@ pub use api::{
     ReadTagWork, SetUpAccount, TagWorkPage, UpdateAccount, WriteRequest,
 };
 pub use api::{BlobPartView, BlobPartsView, ReadBlobParts};
+pub use api::{
+    CHILDREN_MAX, ChangeError, ChangeEvent, ChangeKind, Changed, ChangesOf, KnownChanges,
+};
 pub use api::{ChangeSetting, ReadSetting, SettingChange};
 pub use api::{CopiedBlock, CopiedContent, Frames, Increment, PutCopy, Share, SharedBlob};
 pub use api::{CopyEnd, EndCopy, PendingCopy, ResealCopy};
@@ -70,6 +73,7 @@ pub use api::{
     SequenceBounds, SharePages, SharedPages, UpdatePages, WritePages,
 };
 pub use api::{LoadReport, PartitionLoad, Plan};
+pub use api::{PartitionControl, PartitionCounts, PartitionStatus, ServedPartitions};
 pub use api::{WriteId, WriterSessions};
 pub use client::{
     ClusterHost, Containers, Entered, FixedMap, FoundContainer, Router, WriteNumbers,
@@ -85,6 +89,5 @@ pub use objects::{Objects, upload_marker_before};
 pub use record::{AccountRecord, BlobRecord, ContainerRecord, ScopeRecord, UploadRecord};
 pub use record::{CopyJob, CopyLink, CopyRecord, CopyStatus, Encryption, ListedFields};
 pub use record::{UserKey, UserRecord};
-pub use server::{CHILDREN_MAX, ChangeError, Changed, ConsistentCut, CutError, IndexServer};
-pub use server::{ChangeEvent, ChangeKind, LoadReports, PartitionCounts, PartitionStatus};
-pub use server::{Giver, create_map};
+pub use server::{ConsistentCut, CutError, IndexServer, LoadReports};
+pub use server::{LatestChanges, LocalPartitions, create_map, even_cuts};

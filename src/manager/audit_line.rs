@@ -8,9 +8,12 @@ use crate::audit_log::Change;
 use crate::audit_log::Entry;
 use crate::audit_log::Principal;
 use crate::audit_log::Thing;
+use crate::index;
 use crate::index::ChangeError;
 use crate::index::Changed;
 use crate::index::Plan;
+use crate::types::HostId;
+use crate::types::NodeId;
 use crate::types::PartitionId;
 
 /// The task that changes the map.
@@ -36,6 +39,29 @@ pub(super) fn add(log: &AuditLog, plan: &Plan, done: &Result<Changed, ChangeErro
     }
 }
 
+/// Adds the line of a move to a host of another node, which this error may have ended.
+pub(super) fn of_a_move(
+    log: &AuditLog,
+    partition: PartitionId,
+    to: HostId,
+    error: Option<&index::Error>,
+) {
+    let plan = Plan::Move(partition, to);
+    match error {
+        None => line(log, &plan, None),
+        Some(index::Error::Unavailable(_) | index::Error::NoAnswer(_)) => {
+            line(log, &plan, Some("unknown"));
+        }
+        Some(
+            index::Error::WrongPartition
+            | index::Error::Overloaded
+            | index::Error::Full(_)
+            | index::Error::Corrupt(_)
+            | index::Error::Refused(_),
+        ) => {}
+    }
+}
+
 /// Without an outcome the whole plan was carried out.
 fn line(log: &AuditLog, plan: &Plan, outcome: Option<&str>) {
     if !log.is_on() {
@@ -46,7 +72,13 @@ fn line(log: &AuditLog, plan: &Plan, outcome: Option<&str>) {
         Plan::Split(id, keys) => ("SplitPartition", one(id), json!({ "ways": keys.len() + 1 })),
         Plan::SplitEvenly(id, ways) => ("SplitPartition", one(id), json!({ "ways": ways })),
         Plan::Stripe(id, _, stripes) => ("StripePartition", one(id), json!({ "stripes": stripes })),
-        Plan::Move(id, host) => ("MovePartition", one(id), json!({ "host": host.number() })),
+        Plan::Move(id, host) => {
+            let mut to = json!({ "host": host.number() });
+            if host.node() != NodeId::new(0) {
+                to["node"] = host.node().get().into();
+            }
+            ("MovePartition", one(id), to)
+        }
         Plan::Merge(ids) => {
             let all: Vec<String> = ids.iter().map(one).collect();
             ("MergePartitions", all.join(","), Value::Null)

@@ -4,11 +4,12 @@
 //! 1. A process that serves partitions has a claim of its own (`coordinator/hosts.rs`). If it is
 //!    gone, its claim is removed: then it changes no descriptor any more.
 //! 2. Partitions of a process without a claim are given to others. Those open them from their logs.
-//! 3. `placement.rs`: who gets what. A process that has many more than another one is asked to give
-//!    some away.
+//! 3. `placement.rs`: who gets what. A process that has many more than another one, or much more
+//!    load (`loads.rs`), is asked to give some away.
 //! 4. A process that does not open what it got loses it again, and gets nothing for a while: it may
 //!    reach the coordinator and not the nodes with copies.
 
+mod loads;
 mod placement;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use futures_util::StreamExt;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 
+use crate::audit_log::AuditLog;
 use crate::coordinator::Compare;
 use crate::coordinator::Coordinator;
 use crate::coordinator::Follows;
@@ -36,9 +38,12 @@ use crate::env::Clock;
 use crate::index;
 use crate::index::FollowedMap;
 use crate::index::Found;
+use crate::index::PartitionCounts;
 use crate::index::PartitionDescriptor;
 use crate::index::Target;
 use crate::index::create_map;
+use crate::manager::audit_line;
+use crate::manager::hosts::loads::Loads;
 use crate::manager::hosts::placement::Hosts;
 use crate::manager::hosts::placement::Placed;
 use crate::types::ClusterNumber;
@@ -86,6 +91,9 @@ pub trait MovesPartitions: Send + Sync + Debug {
     /// # Errors
     /// [`index::Error`]; the partition may have been given.
     async fn give(&self, target: Target, to: HostId) -> Result<(), index::Error>;
+
+    /// How many requests each partition has had. Those of processes that do not answer are missing.
+    async fn counts(&self) -> Vec<PartitionCounts>;
 }
 
 /// What the manager of hosts works with.
@@ -105,6 +113,8 @@ pub struct HostManager {
     pub watch: Arc<dyn WatchHolder>,
     /// Moves partitions.
     pub moves: Arc<dyn MovesPartitions>,
+    /// Gets a line for each move.
+    pub audit_log: AuditLog,
     /// The time.
     pub clock: Arc<dyn Clock>,
 }
@@ -114,8 +124,10 @@ pub struct HostManager {
 struct Known {
     /// When the claim of a node was removed.
     removed: BTreeMap<NodeId, Duration>,
-    /// When a partition was moved.
+    /// When a partition was moved, by this manager or at the command of an operator.
     moved: BTreeMap<PartitionId, Duration>,
+    /// Where each partition was last.
+    at: BTreeMap<PartitionId, NodeId>,
     /// When a partition was moved last.
     last_move: Option<Duration>,
     /// The partitions that were given and are not known to be served yet.
@@ -127,6 +139,8 @@ struct Known {
     taken_back: BTreeSet<PartitionId>,
     /// When it was asked last which partitions are served.
     asked: Option<Duration>,
+    /// The load of the partitions.
+    loads: Loads,
 }
 
 /// A partition that was given to a process.
@@ -149,6 +163,7 @@ impl HostManager {
         let mut watched: BTreeSet<NodeId> = BTreeSet::new();
         let mut gone = FuturesUnordered::new();
         let mut giving = FuturesUnordered::new();
+        let mut counting = FuturesUnordered::new();
         loop {
             let seen = self.map.revision();
             let claims = self.claims.all();
@@ -158,10 +173,14 @@ impl HostManager {
                     gone.push(self.is_gone(*claim, known.removes_from(node)));
                 }
             }
+            known.note_moves(self.map.nodes(), self.clock.monotonic());
             let may_return = self.clock.monotonic() < began + RETURN;
             self.follow_opening(&claims, &mut known).await;
             if let Err(error) = self.give_out(&claims, may_return, &mut known).await {
                 tracing::warn!(%error, "partitions are not given out yet");
+            }
+            if counting.is_empty() && known.loads.is_due(self.clock.monotonic()) {
+                counting.push(self.moves.counts());
             }
             if giving.is_empty()
                 && known.opening.is_empty()
@@ -183,6 +202,10 @@ impl HostManager {
                     if let Some(placed) = given {
                         known.note_given(&placed, self.clock.monotonic());
                     }
+                }
+                Some(counts) = counting.next(), if !counting.is_empty() => {
+                    let now = self.clock.monotonic();
+                    known.loads.note(now, counts, |id| self.map.find(id).is_some());
                 }
                 () = self.map.changed_after(seen) => {}
                 () = self.claims.changed_from(&claims) => {}
@@ -359,10 +382,13 @@ impl HostManager {
         if known.last_move.is_some_and(|last| now < last + MOVES_EVERY) {
             return None;
         }
-        known.moved.retain(|_, at| now < *at + STAYS);
         let map = self.map.all(|_| true);
+        known.moved.retain(|_, at| now < *at + STAYS);
         let rest = |id: PartitionId| known.moved.contains_key(&id);
-        let placed = self.hosts(claims, known).next_move(&map, rest)?;
+        let (hosts, is_new) = (self.hosts(claims, known), known.loads.take_new());
+        let (rest, load) = (&rest, |id| known.loads.of(id));
+        let by_load = || if is_new { hosts.equalising_move(&map, rest, load) } else { None };
+        let placed = hosts.next_move(&map, rest, load).or_else(by_load)?;
         known.moved.insert(placed.partition.descriptor.id, now);
         known.last_move = Some(now);
         Some(placed)
@@ -371,7 +397,9 @@ impl HostManager {
     /// Has a partition given away. Returns it if it was.
     async fn give(&self, placed: Placed) -> Option<Placed> {
         let (descriptor, to) = (&placed.partition.descriptor, placed.to);
-        match self.moves.give(Target::of(descriptor), to).await {
+        let given = self.moves.give(Target::of(descriptor), to).await;
+        audit_line::of_a_move(&self.audit_log, descriptor.id, to, given.as_ref().err());
+        match given {
             Ok(()) => Some(placed),
             Err(error) => {
                 tracing::warn!(partition = %descriptor.id, host = %to, %error, "it was not moved");
@@ -387,6 +415,17 @@ impl Known {
         let of_node = self.removed.get(&node).map(|at| *at + REMOVES_EVERY);
         let of_others = self.removed.values().max().map(|at| *at + REMOVES_APART);
         of_node.max(of_others).unwrap_or_default()
+    }
+
+    /// Notes which partitions are elsewhere than the last time, but for those that this manager
+    /// has given out.
+    fn note_moves(&mut self, at: BTreeMap<PartitionId, NodeId>, now: Duration) {
+        for (id, before) in std::mem::replace(&mut self.at, at) {
+            let is_elsewhere = self.at.get(&id).is_some_and(|node| *node != before);
+            if is_elsewhere && !self.opening.contains_key(&id) {
+                self.moved.insert(id, now);
+            }
+        }
     }
 
     fn note_given(&mut self, placed: &Placed, now: Duration) {

@@ -12,6 +12,7 @@ use crate::env::Env;
 use crate::env::Tasks;
 use crate::frontend::Secrets;
 use crate::index::IndexServer;
+use crate::index::LocalPartitions;
 use crate::telemetry::Registry;
 
 use super::assembly::Base;
@@ -62,7 +63,7 @@ impl Roles {
         let all_sealed = seal_all(config, &parts.router, front_end.secrets).await?;
         let front = FrontRole::start(config, (parts, env), front_end, (None, registry)).await?;
         index.start_reclaim(index.host(), requests.all, registry);
-        front.show_partitions(index.index());
+        front.show_partitions(Arc::new(LocalPartitions::alone(index.index())));
         Ok(Self { index, front, all_sealed })
     }
 

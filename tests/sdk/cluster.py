@@ -20,8 +20,8 @@ After each one every blob must be in a state that its worker can explain, as in 
 * a node is drained and removed; its process ends;
 * the node that manages the index is lost with its disk.
 
-After each of these every blob is read once more. A key that is rotated at one front end is refused at the others within a second. In the
-end `cluster status` is compared with what is true.
+After each of these every blob is read once more. Each node shows the partitions of all, and splits, moves and merges those of others. A key
+that is rotated at one front end is refused at the others within a second. In the end `cluster status` is compared with what is true.
 """
 
 import collections
@@ -159,11 +159,44 @@ def spread(cluster, subjects, verdicts):
     names = sorted(subject.name for mine in subjects for subject in mine)
     borders = names[::len(names) // PARTITIONS][1:PARTITIONS]
     cluster.probes = [(CONTAINER, border + "!") for border in [names[0], *borders]]
-    holder = next(node for node in cluster.nodes if cluster.partitions().get(node.name))
-    commands.command(holder, "partitions", "split", *[f"{cluster.account.name}/{CONTAINER}/{border}" for border in borders])
+    # Whichever node serves it.
+    asked = cluster.front_ends()[-1]
+    commands.command(asked, "partitions", "split", *[f"{cluster.account.name}/{CONTAINER}/{border}" for border in borders])
     began = time.monotonic()
     verdicts.figure("partitions of each node", cluster.until_even())
     verdicts.figure("even after", f"{time.monotonic() - began:.1f} s")
+
+
+def any_node(cluster, verdicts):
+    """Each node shows all partitions, and changes those of the others."""
+    nodes = [node for node in cluster.nodes if node.has_front_end]
+
+    def shown(node, beginning=""):
+        all_of_them = commands.command(node, "partitions", "list")["partitions"]
+        return {one["id"]: one["node"] for one in all_of_them if one["stopped"] is None and one["from"].startswith(beginning)}
+
+    first = shown(nodes[0])
+    verdicts.equal("nodes whose partitions are shown", set(first.values()), {node.name for node in nodes})
+    verdicts.equal("each node shows the same", [shown(node) for node in nodes], [first] * len(nodes))
+    split, merged, moved = {}, {}, {}
+    for node in nodes:
+        other = next(known for known in nodes if known is not node)
+        inside = shown(node, f"{cluster.account.name}/{CONTAINER}/")
+        mine = next(one for one, at in inside.items() if at == other.name)
+        halves = commands.command(node, "partitions", "split", "--partition", str(mine), "--ways", "2")["partitions"]
+        split[node.name] = len(halves)
+        # One of them goes to the node that was asked. The merge brings it to the other one, wherever the manager has that by then.
+        commands.command(node, "partitions", "move", str(halves[1]), "--node", node.name)
+        moved[node.name] = shown(other).get(halves[1])
+        one = commands.command(node, "partitions", "merge", *[str(half) for half in halves])["partitions"]
+        merged[node.name] = [half in shown(node) for half in one]
+    names = [node.name for node in nodes]
+    verdicts.equal("partitions of another node are split", split, dict.fromkeys(names, 2))
+    verdicts.equal("moved", moved, {name: name for name in names})
+    verdicts.equal("and merged, though two nodes have them", merged, {name: [True] for name in names})
+    kinds = [change["kind"] for change in commands.command(nodes[0], "partitions", "list")["changes"][-9:]]
+    verdicts.check("each node shows the changes of all", {"split", "move", "merge"} <= set(kinds), found=kinds)
+    cluster.until_even()
 
 
 def replace_nodes(cluster, cycles, verdicts):
@@ -307,6 +340,7 @@ def main(options, scratch):
             if seconds:
                 middle = sorted(seconds)[len(seconds) // 2]
                 verdicts.figure(f"without a server after {after}, median and worst", f"{middle:.1f} s, {max(seconds):.1f} s")
+        any_node(cluster, verdicts)
         rotated_key(cluster, verdicts)
         certificates(cluster, verdicts)
         replace_nodes(cluster, cycles, verdicts)

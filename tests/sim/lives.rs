@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use blockyard::audit_log::AuditLog;
 use blockyard::capacity::cluster::ClusterCapacity;
 use blockyard::capacity::cluster::Present;
 use blockyard::capacity::groups::GroupFollower;
@@ -32,14 +33,15 @@ use blockyard::env::TaskControl;
 use blockyard::env::Tasks;
 use blockyard::index::ClusterRequests;
 use blockyard::index::FollowedMap;
-use blockyard::index::Giver;
 use blockyard::index::InFlight;
 use blockyard::index::IndexHost;
 use blockyard::index::IndexServer;
+use blockyard::index::LocalPartitions;
 use blockyard::index::LocalRequests;
 use blockyard::index::PartitionDescriptor;
 use blockyard::index::WriterSessions;
 use blockyard::index::remote::ClusterIndex;
+use blockyard::index::remote::ClusterPartitions;
 use blockyard::index::remote::FrontEnds;
 use blockyard::index::remote::INDEX_SERVICE;
 use blockyard::index::remote::IndexService;
@@ -331,7 +333,8 @@ impl IndexLives {
         });
         let parts = opening.await.map_err(|error| error.to_string())?;
         let parts = parts.map_err(|error| format!("the index does not open: {error}"))?;
-        served.give_through(Arc::new(Giver(Arc::clone(&parts.index))));
+        let partitions = LocalPartitions::new(Arc::clone(&parts.index), identity);
+        served.control_through(Arc::new(partitions));
         served.serve(Arc::clone(&parts.host) as Arc<dyn IndexHost>);
         parts.index.follow_map(map);
         let others = (claims, Servers::of(nodes, &caller) as Arc<dyn Peers>);
@@ -375,6 +378,9 @@ impl IndexLives {
         let served = Arc::new(ServedIndex::new(identity));
         let others = (Arc::clone(&claims), Servers::of(nodes, &caller) as Arc<dyn Peers>);
         let index = ClusterIndex::new((identity.node, served), others, Arc::clone(&env.clock));
+        let index = Arc::new(index);
+        let partitions = ClusterPartitions::new(Arc::clone(&index), Arc::clone(&map));
+        let moves = Moves { index, partitions };
         let (alive, clock) = (self.alive.clone(), Arc::clone(&env.clock));
         let manager = HostManager {
             coordinator: Arc::new(Guarded::new(Arc::clone(coordinator), key, claimed)),
@@ -383,7 +389,8 @@ impl IndexLives {
             map,
             claims,
             watch: Arc::new(Gone { alive, clock: Arc::clone(&clock) }),
-            moves: Arc::new(Moves(Arc::new(index))),
+            moves: Arc::new(moves),
+            audit_log: AuditLog::default(),
             clock,
         };
         let managing = async move { manager.run().await };

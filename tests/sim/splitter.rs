@@ -151,7 +151,7 @@ where
 {
     for _ in 0..COMPACTED_WITHIN_SECONDS {
         match change().await {
-            Some(Err(ChangeError::Busy(TOO_MANY_RUNS))) => {
+            Some(Err(ChangeError::Busy(reason))) if reason == TOO_MANY_RUNS => {
                 session.counts.add("changes put off for too many runs", 1);
                 stack.env.clock.sleep(Duration::from_secs(1)).await;
             }
@@ -160,7 +160,7 @@ where
     }
     let stalls = session.plan.trouble == Trouble::Stalls;
     if stalls || session.excuses(Failing::MapChange) || session.is_down() {
-        return Ok(Some(Err(ChangeError::Busy(TOO_MANY_RUNS))));
+        return Ok(Some(Err(ChangeError::Busy(TOO_MANY_RUNS.into()))));
     }
     Err(format!("there were too many runs to share for {COMPACTED_WITHIN_SECONDS} s"))
 }
@@ -190,7 +190,7 @@ fn judge(
         ) => Ok(()),
         // Ids run out, or their record keeps changing, only when something else fails.
         Err(ChangeError::Busy(reason))
-            if [NO_EXTENT_ID, RECORD_CHANGES].contains(&reason)
+            if [NO_EXTENT_ID, RECORD_CHANGES].contains(&&*reason)
                 && !session.excuses(Failing::MapChange)
                 && !session.is_down() =>
         {

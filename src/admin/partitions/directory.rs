@@ -12,6 +12,7 @@ use crate::env::Clock;
 use crate::frontend::Accounts;
 use crate::index;
 use crate::index::ListContainers;
+use crate::index::PartitionControl;
 use crate::index::ReadContainer;
 use crate::index::Router;
 use crate::types::AccountId;
@@ -20,6 +21,7 @@ use crate::types::Collation;
 use crate::types::ContainerId;
 use crate::types::ContainerKey;
 use crate::types::ContainerName;
+use crate::types::NodeId;
 use crate::types::RoutingKey;
 
 use super::contents::CONTAINERS_MAX;
@@ -46,6 +48,8 @@ const NAMES_PATIENCE: Duration = Duration::from_secs(2);
 /// Finds names of accounts and containers, and remembers them.
 #[derive(Debug)]
 pub(super) struct Directory {
+    /// Knows the names of nodes.
+    partitions: Arc<dyn PartitionControl>,
     accounts: Accounts,
     router: Arc<Router>,
     clock: Arc<dyn Clock>,
@@ -71,10 +75,14 @@ struct Found {
 }
 
 impl Directory {
-    pub(super) fn new(accounts: Accounts, router: Arc<Router>, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(
+        partitions: Arc<dyn PartitionControl>,
+        (accounts, router): (Accounts, Arc<Router>),
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let (seen, contents, listing) =
             (Mutex::default(), Mutex::default(), tokio::sync::Mutex::default());
-        Self { accounts, router, clock, seen, contents, listing }
+        Self { partitions, accounts, router, clock, seen, contents, listing }
     }
 
     /// The containers of the store as they were at most ten seconds ago. Where the index does not
@@ -296,5 +304,9 @@ impl Known for Directory {
 
     fn container(&self, container: ContainerKey) -> Option<KnownContainer> {
         self.known(container)
+    }
+
+    fn node(&self, node: NodeId) -> Option<String> {
+        self.partitions.node_name(node)
     }
 }

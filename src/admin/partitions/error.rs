@@ -42,6 +42,9 @@ pub enum PartitionError {
     /// The sibling is empty.
     #[error("no name starts with {0}: leave `like` out, or name a prefix that has names")]
     NoSibling(String),
+    /// No such node.
+    #[error("no node {0} serves partitions: `blockyard cluster status` shows those that do")]
+    NoSuchNode(String),
     /// The map does not change.
     #[error("{}", text_of(.0))]
     Change(#[from] ChangeError),

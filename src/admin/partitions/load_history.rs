@@ -184,7 +184,7 @@ impl Kept {
     /// The stay of a partition that sample `number` finds, and the requests that the previous
     /// sample had counted.
     fn stay(&mut self, partition: PartitionCounts, number: u64) -> (u32, u64) {
-        let PartitionCounts { id, host, range, stripe, requests } = partition;
+        let PartitionCounts { id, host, range, stripe, requests, .. } = partition;
         if let Some(found) = self.found.get_mut(&id) {
             if found.host == host {
                 // A partition that was closed and opened again counts from zero.

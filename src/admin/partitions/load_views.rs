@@ -44,6 +44,9 @@ struct StayView {
     /// The partition.
     id: u64,
     host: u64,
+    /// The name of its node, in a cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<String>,
     stripe: Option<StripeView>,
     /// The lowest key, hexadecimal.
     low: String,
@@ -124,6 +127,7 @@ impl StayView {
             number: stay.number,
             id: stay.id.get(),
             host: stay.host.number(),
+            node: known.node(stay.host.node()),
             stripe: stay.stripe.map(StripeView::from),
             low: hex(low),
             high: high.map(|high| hex(high.as_bytes())),

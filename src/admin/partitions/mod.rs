@@ -15,6 +15,7 @@
 //! Not here: how the map changes (`index/server/`), and when it changes automatically
 //! (`index/load/`).
 
+mod change_log;
 mod contents;
 mod directory;
 mod error;

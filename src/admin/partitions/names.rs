@@ -16,6 +16,7 @@ use bytes::Bytes;
 use crate::types::AccountId;
 use crate::types::Collation;
 use crate::types::ContainerKey;
+use crate::types::NodeId;
 use crate::types::RoutingKey;
 use crate::types::TAG_INDEX;
 
@@ -31,12 +32,16 @@ const TERMINATOR: [u8; 2] = [0x00, 0x01];
 /// The longest character in bytes. A boundary may end inside of one.
 const CHARACTER_BYTES_MAX: usize = 4;
 
-/// Accounts and containers by their numbers.
+/// Accounts, containers and nodes by their numbers.
 pub(crate) trait Known {
     /// An account's name.
     fn account(&self, id: AccountId) -> Option<String>;
     /// The known facts of a container.
     fn container(&self, container: ContainerKey) -> Option<KnownContainer>;
+    /// The name of a node of a cluster.
+    fn node(&self, _node: NodeId) -> Option<String> {
+        None
+    }
 }
 
 /// A container whose name is known.

@@ -78,7 +78,10 @@ pub(crate) struct Merge {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Move {
     partition: u64,
-    host: u64,
+    /// Host 0 if only a node is given.
+    host: Option<u64>,
+    /// In a cluster, another node than that of the partition.
+    node: Option<String>,
 }
 
 type Answer = Result<Json<Made>, Failure>;
@@ -89,7 +92,8 @@ pub(crate) async fn list(
     query: Result<Query<Since>, QueryRejection>,
 ) -> Result<Json<MapView>, Failure> {
     let Query(query) = query.map_err(|error| Failure::invalid(error.body_text()))?;
-    Ok(Json(state.partitions()?.map_view(query.after, query.since).await))
+    let map = state.partitions()?.map_view(query.after, query.since).await;
+    map.map(Json).map_err(|error| refused(&error))
 }
 
 /// `GET /admin/partitions/history?after=LOOK&names=NUMBER`
@@ -169,9 +173,16 @@ pub(crate) async fn move_to(
     body: Result<Json<Move>, JsonRejection>,
 ) -> Answer {
     let Json(body) = body.map_err(|error| Failure::invalid(error.body_text()))?;
-    let detail = json!({ "host": body.host });
+    if body.host.is_none() && body.node.is_none() {
+        return Err(Failure::invalid("give `host`, `node` or both"));
+    }
+    let host = body.host.unwrap_or(0);
+    let detail = match &body.node {
+        Some(node) => json!({ "host": host, "node": node }),
+        None => json!({ "host": host }),
+    };
     note.thing(Thing::PartitionMap, "MovePartition", body.partition.to_string(), detail);
-    let moved = state.partitions()?.move_to(body.partition, body.host).await;
+    let moved = state.partitions()?.move_to(body.partition, body.node.as_deref(), host).await;
     moved.map(Json).map_err(|error| refused(&error))
 }
 
@@ -199,6 +210,7 @@ fn refused(error: &PartitionError) -> Failure {
         E::NoSuchAccount(_) => (StatusCode::NOT_FOUND, "NoSuchAccount"),
         E::NoSuchContainer(_) => (StatusCode::NOT_FOUND, "NoSuchContainer"),
         E::Change(C::NoSuchPartition) => (StatusCode::NOT_FOUND, "NoSuchPartition"),
+        E::NoSuchNode(_) => (StatusCode::NOT_FOUND, "NoSuchNode"),
         E::Change(C::NoSuchHost) => (StatusCode::NOT_FOUND, "NoSuchHost"),
         E::SeveralPartitions(..) => (StatusCode::CONFLICT, "SeveralPartitions"),
         E::AlreadyBorder(_) => (StatusCode::CONFLICT, "AlreadyBorder"),

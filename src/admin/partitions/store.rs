@@ -1,4 +1,4 @@
-//! Commands for partitions, carried out by the index.
+//! Commands for partitions, carried out by the processes that serve them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,14 +10,20 @@ use crate::env::Env;
 use crate::frontend::Accounts;
 use crate::index::CHILDREN_MAX;
 use crate::index::ChangeError;
-use crate::index::IndexServer;
+use crate::index::PartitionControl;
 use crate::index::PartitionStatus;
+use crate::index::Plan;
 use crate::index::Router;
+use crate::index::ServedPartitions;
+use crate::index::even_cuts;
 use crate::types::ContainerKey;
+use crate::types::HostId;
 use crate::types::KeyRange;
+use crate::types::NodeId;
 use crate::types::PartitionId;
 use crate::types::RoutingKey;
 
+use super::change_log::ChangeLog;
 use super::directory::Directory;
 use super::error::PartitionError;
 use super::history::MapHistory;
@@ -44,26 +50,29 @@ const TRY_PAUSE: Duration = Duration::from_millis(20);
 /// Shows, splits, merges and moves partitions; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct PartitionStore {
-    index: Arc<IndexServer>,
+    index: Arc<dyn PartitionControl>,
     directory: Arc<Directory>,
     history: Arc<MapHistory>,
+    changes: Arc<ChangeLog>,
     load: Arc<LoadHistory>,
     clock: Arc<dyn Clock>,
 }
 
 impl PartitionStore {
-    /// A store over the partitions of this process. Names come from the accounts that the front end
-    /// serves, and through the router.
+    /// A store over these partitions. Names come from the accounts that the front end serves, and
+    /// through the router.
     #[must_use]
     pub fn new(
-        index: Arc<IndexServer>,
+        index: Arc<dyn PartitionControl>,
         accounts: Accounts,
         router: Arc<Router>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let directory = Arc::new(Directory::new(accounts, router, Arc::clone(&clock)));
-        let (history, load) = (Arc::default(), Arc::default());
-        Self { index, directory, history, load, clock }
+        let names = (accounts, router);
+        let directory = Directory::new(Arc::clone(&index), names, Arc::clone(&clock));
+        let (directory, history) = (Arc::new(directory), Arc::default());
+        let (changes, load) = (Arc::default(), Arc::default());
+        Self { index, directory, history, changes, load, clock }
     }
 
     /// Keeps the load of the last ten minutes from now on, until `stop` fires. Each sample, every
@@ -74,7 +83,7 @@ impl PartitionStore {
             let (store, ending) = (store.clone(), ending.clone());
             async move {
                 loop {
-                    store.sample();
+                    store.sample().await;
                     tokio::select! {
                         biased;
                         () = ending.cancelled() => return,
@@ -87,11 +96,20 @@ impl PartitionStore {
     }
 
     /// Takes a sample of the load if the next one is due.
-    pub(in crate::admin) fn sample(&self) {
+    pub(in crate::admin) async fn sample(&self) {
         let taken = self.clock.monotonic();
-        if self.load.is_due(taken) {
-            self.load.note(self.clock.now(), taken, self.index.counts());
+        if !self.load.is_due(taken) {
+            return;
         }
+        match self.index.counts().await {
+            Ok(counts) => self.load.note(self.clock.now(), taken, counts),
+            Err(error) => tracing::debug!(%error, "the load of partitions is not known"),
+        }
+    }
+
+    /// The status of all partitions, in key order; stripes of one range by number.
+    async fn status(&self) -> Result<Vec<PartitionStatus>, PartitionError> {
+        Ok(self.index.served().await?.partitions)
     }
 
     /// The load of the last ten minutes, or what has come since sample number `after`, and the
@@ -108,29 +126,35 @@ impl PartitionStore {
 
     /// All partitions, or those that changed since an earlier answer, and the changes of the map
     /// after change number `after`.
-    pub(super) async fn map_view(&self, after: u64, since: Option<u64>) -> MapView {
-        let changes: Vec<_> = self.index.changes_after(after);
-        let latest = match changes.last() {
-            Some(last) => Some(last.number),
-            None => self.index.changes_after(0).last().map(|last| last.number),
-        };
+    pub(super) async fn map_view(
+        &self,
+        after: u64,
+        since: Option<u64>,
+    ) -> Result<MapView, PartitionError> {
+        self.changes.add(self.index.changes(&self.changes.known()).await?);
+        let (changes, latest) = self.changes.after(after);
         // Read after the changes, so that the partitions that they made exist or have changed
         // again.
         let now = self.clock.now();
-        let delta = self.history.delta(now, self.index.status(), since);
+        let ServedPartitions { hosts, partitions } = self.index.served().await?;
+        let delta = self.history.delta(now, partitions, since);
         let bounds = delta.partitions.iter().map(|p| ContainerKey::of(p.range.low().as_bytes()));
         self.directory.look_up(bounds.collect()).await;
-        let view = |partition| PartitionView::new(partition, self.directory.as_ref());
-        MapView {
+        let known = self.directory.as_ref();
+        Ok(MapView {
             now: now.to_iso(),
             number: delta.number,
             since: delta.since,
             gone: delta.gone.iter().map(|id| id.get()).collect(),
-            hosts: self.index.hosts(),
-            latest_change: latest.unwrap_or(0),
-            partitions: delta.partitions.into_iter().map(view).collect(),
-            changes: changes.into_iter().map(ChangeView::from).collect(),
-        }
+            hosts: hosts.len(),
+            latest_change: latest,
+            partitions: delta
+                .partitions
+                .into_iter()
+                .map(|p| PartitionView::new(p, known))
+                .collect(),
+            changes: changes.iter().map(|change| ChangeView::new(change, known)).collect(),
+        })
     }
 
     /// Splits the partition in which all of `texts` lie, at these keys.
@@ -138,7 +162,7 @@ impl PartitionStore {
         let mut keys = Vec::new();
         for text in texts {
             let key = self.directory.key(text).await?;
-            if self.index.status().iter().any(|partition| *partition.range.low() == key) {
+            if self.status().await?.iter().any(|partition| *partition.range.low() == key) {
                 return Err(PartitionError::AlreadyBorder(text.clone()));
             }
             keys.push(key);
@@ -146,8 +170,8 @@ impl PartitionStore {
         keys.sort_unstable();
         keys.dedup();
         for _ in 0..TRIES {
-            if let Some(partition) = one_owner(&self.index.status(), &keys)? {
-                match self.index.split(partition, &keys).await {
+            if let Some(partition) = one_owner(&self.status().await?, &keys)? {
+                match self.index.change(Plan::Split(partition, keys.clone())).await {
                     Err(ChangeError::NoSuchPartition) => {}
                     done => return Ok(done?.into()),
                 }
@@ -171,17 +195,20 @@ impl PartitionStore {
         if keys.is_empty() {
             return Err(PartitionError::TooFewKeys(partition));
         }
-        Ok(self.index.split(id, &keys).await?.into())
+        Ok(self.index.change(Plan::Split(id, keys)).await?.into())
     }
 
     /// Distributes the blobs of a partition over stripes.
     pub(super) async fn stripe(&self, partition: u64, stripes: u8) -> Result<Made, PartitionError> {
-        Ok(self.index.stripe(PartitionId::new(partition), stripes).await?.into())
+        let id = PartitionId::new(partition);
+        let found = self.status().await?.into_iter().find(|one| one.id == id);
+        let range = found.ok_or(ChangeError::NoSuchPartition)?.range;
+        Ok(self.index.change(Plan::Stripe(id, range, stripes)).await?.into())
     }
 
     /// Merges all stripes of the range of a partition.
     pub(super) async fn unstripe(&self, partition: u64) -> Result<Made, PartitionError> {
-        let status = self.index.status();
+        let status = self.status().await?;
         let one = status.iter().find(|one| one.id.get() == partition);
         let one = one.ok_or(ChangeError::NoSuchPartition)?;
         let of_it = status.iter().filter(|other| other.range == one.range);
@@ -189,12 +216,12 @@ impl PartitionStore {
         if one.stripe.is_none() {
             return Ok(Made { partitions: vec![partition], ..Made::default() });
         }
-        Ok(self.index.merge(&ids).await?.into())
+        Ok(self.index.change(Plan::Merge(ids)).await?.into())
     }
 
     /// Merges neighbouring partitions, or all stripes of a range, in any order.
     pub(super) async fn merge(&self, partitions: &[u64]) -> Result<Made, PartitionError> {
-        let status = self.index.status();
+        let status = self.status().await?;
         let mut places = Vec::new();
         for id in partitions {
             let place = status.iter().position(|partition| partition.id.get() == *id);
@@ -202,14 +229,33 @@ impl PartitionStore {
         }
         places.sort_unstable();
         let ids: Vec<PartitionId> = places.into_iter().map(|(_, id)| id).collect();
-        Ok(self.index.merge(&ids).await?.into())
+        Ok(self.index.change(Plan::Merge(ids)).await?.into())
     }
 
-    /// Moves a partition to another host.
-    pub(super) async fn move_to(&self, partition: u64, host: u64) -> Result<Made, PartitionError> {
-        let moved =
-            self.index.move_to(PartitionId::new(partition), self.index.host_id(host)).await?;
-        Ok(moved.into())
+    /// Moves a partition to another host of a node, or of the node that it is on.
+    pub(super) async fn move_to(
+        &self,
+        partition: u64,
+        node: Option<&str>,
+        host: u64,
+    ) -> Result<Made, PartitionError> {
+        let (id, served) = (PartitionId::new(partition), self.index.served().await?);
+        let at = match node {
+            Some(name) => {
+                let is_meant = |node: &NodeId| self.index.node_name(*node).as_deref() == Some(name);
+                let found = served.hosts.iter().map(|host| host.node()).find(is_meant);
+                found.ok_or_else(|| PartitionError::NoSuchNode(name.to_owned()))?
+            }
+            None => {
+                let found = served.partitions.iter().find(|one| one.id == id);
+                found.ok_or(ChangeError::NoSuchPartition)?.host.node()
+            }
+        };
+        let to = HostId::of(at, host);
+        if !served.hosts.contains(&to) {
+            return Err(ChangeError::NoSuchHost.into());
+        }
+        Ok(self.index.change(Plan::Move(id, to)).await?.into())
     }
 
     /// Creates partitions for the names with a prefix before such names exist.
@@ -222,7 +268,9 @@ impl PartitionStore {
         let inner = match &wanted.like {
             Some(like) => {
                 let model = Prefix { text: like, ..prefix };
-                let found = self.index.even_cuts_of(&model.range(), wanted.ways).await?;
+                let model_range = model.range();
+                let spread = self.index.row_spread(&model_range, wanted.ways).await?;
+                let found = even_cuts(spread, wanted.ways, &model_range);
                 if found.is_empty() {
                     return Err(PartitionError::NoSibling(like.clone()));
                 }
@@ -237,7 +285,7 @@ impl PartitionStore {
         keys.extend(inner);
         keys.extend(range.high().cloned());
         let mut made = self.split_at_all(&keys).await?;
-        made.partitions = inside(&self.index.status(), &range).map(|p| p.id.get()).collect();
+        made.partitions = inside(&self.status().await?, &range).map(|p| p.id.get()).collect();
         if wanted.spread {
             self.distribute(&range, &mut made).await?;
         }
@@ -249,10 +297,12 @@ impl PartitionStore {
         let mut made = Made::default();
         let mut failures = 0;
         while failures < TRIES {
-            let done = match next_split(&self.index.status(), keys) {
+            let done = match next_split(&self.status().await?, keys) {
                 NextSplit::None => return Ok(made),
                 NextSplit::Later => Err(ChangeError::NoSuchPartition),
-                NextSplit::At(partition, keys) => self.index.split(partition, &keys).await,
+                NextSplit::At(partition, keys) => {
+                    self.index.change(Plan::Split(partition, keys)).await
+                }
             };
             match done {
                 Err(ChangeError::NoSuchPartition) => {
@@ -262,17 +312,16 @@ impl PartitionStore {
                 done => add(&mut made, &done?.into()),
             }
         }
-        Err(ChangeError::Busy("their ranges keep changing").into())
+        Err(ChangeError::Busy("their ranges keep changing".into()).into())
     }
 
     /// Moves the partitions of a range to the hosts in turn.
     async fn distribute(&self, range: &KeyRange, made: &mut Made) -> Result<(), PartitionError> {
-        let here: Vec<_> = inside(&self.index.status(), range).map(|p| (p.id, p.host)).collect();
-        let hosts = u64::try_from(self.index.hosts()).unwrap_or(u64::MAX);
-        for (place, (partition, host)) in (0_u64..).zip(here) {
-            let wanted = self.index.host_id(place % hosts.max(1));
+        let ServedPartitions { hosts, partitions } = self.index.served().await?;
+        let here = inside(&partitions, range).map(|p| (p.id, p.host));
+        for ((partition, host), wanted) in here.zip(hosts.iter().copied().cycle()) {
             if host != wanted {
-                add(made, &self.index.move_to(partition, wanted).await?.into());
+                add(made, &self.index.change(Plan::Move(partition, wanted)).await?.into());
             }
         }
         Ok(())

@@ -31,7 +31,7 @@ pub struct MapView {
     /// Partitions that existed then and do not exist any more.
     #[serde(default)]
     pub gone: Vec<u64>,
-    /// The number of hosts. Hosts are numbered from 0.
+    /// The number of hosts. Those of a node are numbered from 0.
     pub hosts: usize,
     /// The number of the latest change; 0 if there was none since the start.
     pub latest_change: u64,
@@ -46,8 +46,11 @@ pub struct MapView {
 pub struct PartitionView {
     /// Its number. A split or merge gives new numbers.
     pub id: u64,
-    /// The host that serves it.
+    /// The host that serves it, by its number on its node.
     pub host: u64,
+    /// The name of its node, in a cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// Grows with every change of its owner or range.
     pub epoch: u64,
     /// Which stripe of the range it is; none when the range is not striped.
@@ -116,8 +119,11 @@ pub struct ChangeView {
     /// The first key above it; none at the end of the key space.
     #[serde(default)]
     pub high: Option<String>,
-    /// The host that serves them now.
+    /// The host that serves them since, by its number on its node.
     pub host: u64,
+    /// The name of its node, in a cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// How long writes to the range waited, milliseconds.
     pub pause_ms: f64,
 }
@@ -159,6 +165,7 @@ impl PartitionView {
         Self {
             id: status.id.get(),
             host: status.host.number(),
+            node: known.node(status.host.node()),
             epoch: status.epoch.get(),
             stripe: status.stripe.map(StripeView::from),
             low: hex(low),
@@ -188,8 +195,8 @@ impl From<Stripe> for StripeView {
     }
 }
 
-impl From<ChangeEvent> for ChangeView {
-    fn from(event: ChangeEvent) -> Self {
+impl ChangeView {
+    pub(super) fn new(event: &ChangeEvent, known: &dyn Known) -> Self {
         Self {
             number: event.number,
             at: event.at.to_iso(),
@@ -199,6 +206,7 @@ impl From<ChangeEvent> for ChangeView {
             low: hex(event.range.low().as_bytes()),
             high: event.range.high().map(|high| hex(high.as_bytes())),
             host: event.host.number(),
+            node: known.node(event.host.node()),
             pause_ms: milliseconds(event.pause),
         }
     }

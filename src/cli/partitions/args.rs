@@ -110,9 +110,12 @@ pub struct MoveArgs {
     /// The partition
     #[arg(value_name = "ID")]
     pub partition: u64,
-    /// The number of the new host; the first is 0
-    #[arg(long, value_name = "N")]
-    pub host: u64,
+    /// The number of the new host on its node; the first is 0 [default: 0 with --node]
+    #[arg(long, value_name = "N", required_unless_present = "node")]
+    pub host: Option<u64>,
+    /// In a cluster, the name of the new host's node [default: the node that the partition is on]
+    #[arg(long, value_name = "NAME")]
+    pub node: Option<String>,
     /// Print the outcome as one JSON object
     #[arg(long)]
     pub json: bool,

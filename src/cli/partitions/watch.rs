@@ -1,10 +1,13 @@
 //! The text of `blockyard partitions watch`: the load between two observations of the partitions.
 
+use std::collections::BTreeSet;
 use std::collections::HashMap;
 
 use crate::admin::ChangeView;
 use crate::admin::MapView;
 use crate::admin::PartitionView;
+
+use super::host_of;
 use crate::types::Timestamp;
 
 /// Requests per second from which on a cell has the next colour.
@@ -75,7 +78,10 @@ pub(super) fn frame(before: &MapView, now: &MapView, screen: Screen) -> String {
     for _ in 0..MAP_LINES {
         page += &format!("{heat}\x1b[0m{END}");
     }
-    let owner = |cell: &&[Rated<'_>]| cell.first().map_or(' ', |rated| digit(rated.partition.host));
+    let nodes = nodes(now);
+    let owner = |cell: &&[Rated<'_>]| {
+        cell.first().map_or(' ', |rated| digit(place_of(&nodes, rated.partition)))
+    };
     page += &format!("{}{END}", cells.iter().map(owner).collect::<String>());
     page += &format!("{}{END}", marks(now, &cells));
     page += &format!("{}\x1b[0m{END}{END}", legend());
@@ -167,6 +173,20 @@ fn shade(rate: f64) -> Shade {
     HEAT.get(step).copied().unwrap_or(COLD)
 }
 
+/// The nodes with partitions, by name.
+fn nodes(map: &MapView) -> Vec<&str> {
+    let all: BTreeSet<&str> =
+        map.partitions.iter().filter_map(|partition| partition.node.as_deref()).collect();
+    all.into_iter().collect()
+}
+
+/// What stands for the host of a partition: in a cluster the place of its node, else its number.
+fn place_of(nodes: &[&str], partition: &PartitionView) -> u64 {
+    let node = partition.node.as_deref();
+    let place = node.and_then(|node| nodes.iter().position(|other| *other == node));
+    place.map_or(partition.host, |place| u64::try_from(place).unwrap_or(u64::MAX))
+}
+
 fn digit(host: u64) -> char {
     u32::try_from(host % 36).ok().and_then(|host| char::from_digit(host, 36)).unwrap_or('?')
 }
@@ -228,9 +248,9 @@ fn busiest<'a>(
         #[expect(clippy::cast_precision_loss, reason = "a time shown in milliseconds")]
         let waits = partition.queue_age_us as f64 / 1_000.0;
         format!(
-            "{:9} {:6} {rate:11.0} {:9.0} {:9.0} {:8.0} {:6.1} {waits:9.1} {:10.0} {:12}  {}",
+            "{:9} {:>6} {rate:11.0} {:9.0} {:9.0} {:8.0} {:6.1} {waits:9.1} {:10.0} {:12}  {}",
             partition.id,
-            partition.host,
+            host_of(partition.node.as_deref(), partition.host),
             rate_of(|p| p.reads),
             rate_of(|p| p.writes),
             rate_of(|p| p.lists),
@@ -251,7 +271,7 @@ fn line_of(change: &ChangeView) -> String {
         change.kind,
         ids(&change.from),
         ids(&change.to),
-        change.host,
+        host_of(change.node.as_deref(), change.host),
         change.pause_ms
     )
 }

@@ -11,7 +11,8 @@
 //!    type of their own; `uploads.rs`: changes and questions of uploads in parts; `blob_parts.rs`:
 //!    the parts of an object that was uploaded in parts.
 //! 4. `load.rs`, `plan.rs`: the load that a manager reads, and the changes of the map that it
-//!    plans.
+//!    plans. `control.rs`: the trait of those who show and change partitions; `status.rs`,
+//!    `changes.rs`: its answers.
 //! 5. `requests.rs`: questions of reclaim and backups to the processes that run requests.
 //! 6. `weight.rs`: the memory of a queued write; `place.rs`: the partition that a request names;
 //!    `error.rs`: errors. `once.rs`: the numbers of writes that may be sent again.
@@ -24,7 +25,9 @@ mod accounts;
 mod appends;
 mod blob_parts;
 mod blobs;
+mod changes;
 mod containers;
+mod control;
 mod copy;
 mod error;
 mod host;
@@ -40,6 +43,7 @@ mod read;
 mod reclaim;
 mod requests;
 mod settings;
+mod status;
 mod tags;
 mod typed;
 mod uploads;
@@ -56,10 +60,12 @@ pub use blobs::{
     BlobChange, CommitBlocks, DeleteBlob, EncryptionClaim, Guard, NewContent, PutBlob, StageBlock,
     UpdateBlob,
 };
+pub use changes::{CHILDREN_MAX, ChangeError, ChangeEvent, ChangeKind, Changed};
 pub use containers::{
     CloseContainer, ContainerChange, ContainerEntry, ContainerPage, CreateContainer,
     DeleteContainer, ListContainers, ReopenContainer, RestoreContainer, UpdateContainer,
 };
+pub use control::{ChangesOf, KnownChanges, PartitionControl};
 pub use copy::{CopiedBlock, CopiedContent, Frames, Increment, PutCopy, Share, SharedBlob};
 pub use copy::{CopyEnd, CopyJobPage, EndCopy, PendingCopy, ResealCopy};
 pub use error::{Damage, EncryptionFault, Error, Full, LeaseRefusal, Refused, UploadRefusal};
@@ -84,6 +90,7 @@ pub use requests::{
     CopyWatch, CopyWatchId, Hold, HoldId, OldestRead, RequestMark, Running, RunningRequests,
 };
 pub use settings::{ChangeSetting, ReadSetting, SettingChange};
+pub use status::{PartitionCounts, PartitionStatus, ServedPartitions};
 pub use tags::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork, TagWorkPage};
 #[cfg(test)]
 pub(crate) use typed::is_answer;

@@ -1,4 +1,7 @@
-//! A change of the partition map that the manager asks an index server for.
+//! A change of the partition map that the manager or an operator asks an index server for.
+
+use serde::Deserialize;
+use serde::Serialize;
 
 use crate::types::HostId;
 use crate::types::KeyRange;
@@ -6,7 +9,7 @@ use crate::types::PartitionId;
 use crate::types::RoutingKey;
 
 /// A change to make.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Plan {
     /// Cut a partition at these keys, ascending; at least one.
     Split(PartitionId, Vec<RoutingKey>),

@@ -13,6 +13,7 @@ use crate::env::Clock;
 use crate::env::Observed;
 use crate::index::map::PARTITION_PREFIX;
 use crate::index::map::PartitionDescriptor;
+use crate::types::NodeId;
 use crate::types::PartitionId;
 
 /// The descriptors as of one revision. It may be behind the coordinator, never ahead.
@@ -69,6 +70,13 @@ impl FollowedMap {
     #[must_use]
     pub fn find(&self, id: PartitionId) -> Option<Found> {
         self.known.look(|known| known.partitions.get(&id).cloned())
+    }
+
+    /// The node of each partition.
+    #[must_use]
+    pub fn nodes(&self) -> BTreeMap<PartitionId, NodeId> {
+        let node = |(id, found): (&PartitionId, &Found)| (*id, found.descriptor.host.node());
+        self.known.look(|known| known.partitions.iter().map(node).collect())
     }
 
     /// All descriptors of which this is true, by id.
@@ -146,7 +154,6 @@ mod tests {
     use crate::types::Epoch;
     use crate::types::HostId;
     use crate::types::KeyRange;
-    use crate::types::NodeId;
 
     fn descriptor(id: u64, node: u64) -> PartitionDescriptor {
         PartitionDescriptor {

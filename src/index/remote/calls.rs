@@ -11,8 +11,15 @@ use serde::Serializer;
 use super::accounts::ChangedAccounts;
 use super::accounts::ChangesTo;
 use crate::index::api;
+use crate::index::api::ChangeError;
+use crate::index::api::Changed;
+use crate::index::api::ChangesOf;
 use crate::index::api::Error;
+use crate::index::api::KnownChanges;
+use crate::index::api::PartitionCounts;
+use crate::index::api::Plan;
 use crate::index::api::ReadReply;
+use crate::index::api::ServedPartitions;
 use crate::index::api::Target;
 use crate::index::api::WriteId;
 use crate::index::api::WriteReply;
@@ -20,6 +27,9 @@ use crate::rpc::Method;
 use crate::rpc::NodeIdentity;
 use crate::rpc::messages_in;
 use crate::types::HostId;
+use crate::types::KeyRange;
+use crate::types::PartitionId;
+use crate::types::RoutingKey;
 
 /// What a call ends with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -126,6 +136,81 @@ impl Method for Give {
     type Answer = Answer<()>;
 }
 
+/// The partitions of a process, and its hosts.
+#[derive(Debug)]
+pub(super) struct Served;
+
+impl Method for Served {
+    const NUMBER: u16 = 0x0206;
+    type Call = ();
+    type Answer = Answer<ServedPartitions>;
+}
+
+/// How many requests each partition of a process has had.
+#[derive(Debug)]
+pub(super) struct Counts;
+
+impl Method for Counts {
+    const NUMBER: u16 = 0x0207;
+    type Call = ();
+    type Answer = Answer<Vec<PartitionCounts>>;
+}
+
+/// The latest changes of the map by a process.
+#[derive(Debug)]
+pub(super) struct Changes;
+
+impl Method for Changes {
+    const NUMBER: u16 = 0x0208;
+    /// Those that are known.
+    type Call = KnownChanges;
+    type Answer = Answer<Vec<ChangesOf>>;
+}
+
+/// Asks for keys that cut a partition into parts of equal load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct EvenCutsCall {
+    pub partition: PartitionId,
+    pub parts: u32,
+}
+
+/// Keys that cut a partition into parts of equal load.
+#[derive(Debug)]
+pub(super) struct EvenCuts;
+
+impl Method for EvenCuts {
+    const NUMBER: u16 = 0x0209;
+    type Call = EvenCutsCall;
+    type Answer = Answer<Result<Vec<RoutingKey>, ChangeError>>;
+}
+
+/// Asks how the rows of a range are spread.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct RowSpreadCall {
+    pub range: KeyRange,
+    pub parts: u32,
+}
+
+/// How the rows of a range are spread that a process has.
+#[derive(Debug)]
+pub(super) struct RowSpread;
+
+impl Method for RowSpread {
+    const NUMBER: u16 = 0x020a;
+    type Call = RowSpreadCall;
+    type Answer = Answer<Vec<(RoutingKey, u64)>>;
+}
+
+/// Changes partitions of a process.
+#[derive(Debug)]
+pub(super) struct Change;
+
+impl Method for Change {
+    const NUMBER: u16 = 0x020b;
+    type Call = Plan;
+    type Answer = Answer<Result<Changed, ChangeError>>;
+}
+
 /// Decodes bytes as the message of each call and of each answer. Returns how many took them. For
 /// the fuzz target.
 pub(in crate::index) fn decode_any(bytes: &[u8]) -> usize {
@@ -135,6 +220,12 @@ pub(in crate::index) fn decode_any(bytes: &[u8]) -> usize {
         messages_in::<FrontEndsOf>(bytes),
         messages_in::<AccountsAfter>(bytes),
         messages_in::<Give>(bytes),
+        messages_in::<Served>(bytes),
+        messages_in::<Counts>(bytes),
+        messages_in::<Changes>(bytes),
+        messages_in::<EvenCuts>(bytes),
+        messages_in::<RowSpread>(bytes),
+        messages_in::<Change>(bytes),
     ];
     taken.iter().sum()
 }

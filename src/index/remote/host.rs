@@ -18,19 +18,19 @@ use super::calls;
 use super::calls::AccountsAfter;
 use super::calls::Answer;
 use super::calls::FrontEndsOf;
-use super::calls::Give;
-use super::calls::GiveCall;
 use super::calls::ReadCall;
 use super::calls::Shared;
 use super::calls::WriteCall;
 use super::joined::JoinedReads;
 use super::joined::Question;
+use super::remote_partitions::RemotePartitions;
 use super::served::ServedIndex;
 use crate::coordinator::hosts::HostClaim;
 use crate::coordinator::hosts::HostClaims;
 use crate::env::Clock;
 use crate::index::api::Error;
 use crate::index::api::IndexHost;
+use crate::index::api::PartitionControl;
 use crate::index::api::Read;
 use crate::index::api::ReadReply;
 use crate::index::api::Target;
@@ -45,7 +45,6 @@ use crate::rpc::Reason;
 use crate::rpc::Refusal;
 use crate::rpc::RemoteNode;
 use crate::types::ExtentId;
-use crate::types::HostId;
 use crate::types::NodeId;
 
 /// How long it is asked again which requests count, while a process does not answer.
@@ -55,23 +54,26 @@ const YOUNG: Duration = Duration::from_secs(2);
 /// The pause before it is asked again.
 const PAUSE: Duration = Duration::from_millis(20);
 /// How long one call may take. A write may wait in the queue of its partition.
-const CALL_TIME: Duration = Duration::from_secs(30);
+pub(super) const CALL_TIME: Duration = Duration::from_secs(30);
 /// How long a call waits for changes of accounts.
 const CHANGES_TIME: Duration = Duration::from_secs(10);
 /// The most bytes of an answer that is expected to be small. Most are so: then the call takes the
 /// connection of small calls.
-const SMALL_ANSWER: u32 = 32 << 10;
+pub(super) const SMALL_ANSWER: u32 = 32 << 10;
 /// The same of an answer to a write.
 const WRITE_ANSWER: u32 = 8 << 10;
 /// The most bytes of the row of a container or an account, and of a list of changed accounts.
 const ROW_ANSWER: u32 = 256 << 10;
 /// The most bytes of any answer.
-const ANSWER_MAX: u32 = 16 << 20;
+pub(super) const ANSWER_MAX: u32 = 16 << 20;
 
 /// Knows the way to other processes.
 pub trait Peers: Send + Sync + Debug {
     /// The way to a node; `None` if it is this one, or not known.
     fn peer(&self, node: NodeId) -> Option<Arc<RemoteNode>>;
+
+    /// The name of a node, this one too; `None` if it is not known.
+    fn name(&self, node: NodeId) -> Option<String>;
 }
 
 /// The index of a cluster. It answers [`Error::WrongPartition`] when a partition may be served
@@ -89,7 +91,7 @@ pub struct ClusterIndex {
 }
 
 /// Why one attempt has no answer.
-enum Unanswered {
+pub(super) enum Unanswered {
     /// Nothing was done. The next attempt may succeed.
     Again(String),
     /// Nothing was done, and the next attempt fails too.
@@ -233,24 +235,23 @@ impl ClusterIndex {
         self.reached_until.store(u64::try_from(until).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Has the process that serves a partition give it to a host of another one.
-    ///
-    /// # Errors
-    /// [`Error::NoAnswer`]: it may be given, or be given later. The error of that process.
-    pub async fn give(&self, target: Target, to: HostId) -> Result<(), Error> {
-        if target.host.node() == self.here {
-            let nobody = || Error::NoAnswer(NOBODY.to_owned());
-            return self.served.giver().ok_or_else(nobody)?.give(target, to).await;
+    /// Shows and changes the partitions of the process of a node.
+    #[must_use]
+    pub(super) fn control(self: &Arc<Self>, node: NodeId) -> Arc<dyn PartitionControl> {
+        match self.served.control().filter(|_| node == self.here) {
+            Some(control) => Arc::clone(control),
+            None => Arc::new(RemotePartitions::new(Arc::clone(self), node)),
         }
-        let call = GiveCall { target, to };
-        match self.call::<Give, _>(target.host.node(), &call, SMALL_ANSWER, CALL_TIME).await {
-            Ok(Answer::Done(())) => Ok(()),
-            Ok(Answer::Failed(error)) => Err(error),
-            Ok(Answer::NotHere | Answer::TooLarge(_)) => Err(Error::NoAnswer(NOBODY.to_owned())),
-            Err(Unanswered::Again(why) | Unanswered::Never(why) | Unanswered::Unknown(why)) => {
-                Err(Error::NoAnswer(why))
-            }
-        }
+    }
+
+    /// The name of a node, if it is known.
+    pub(super) fn node_name(&self, node: NodeId) -> Option<String> {
+        self.peers.name(node)
+    }
+
+    /// The clock.
+    pub(super) fn clock(&self) -> &dyn Clock {
+        &*self.clock
     }
 
     /// The partitions of this process, if it is the one of a target and serves them.
@@ -259,7 +260,7 @@ impl ClusterIndex {
     }
 
     /// Makes a call to another process that serves partitions, once.
-    async fn call<M, T>(
+    pub(super) async fn call<M, T>(
         &self,
         node: NodeId,
         call: &M::Call,
@@ -325,7 +326,7 @@ impl<'a> Attempts<'a> {
 }
 
 /// Why it was not asked.
-const NOBODY: &str = "the process serves no partitions";
+pub(super) const NOBODY: &str = "the process serves no partitions";
 
 /// How many bytes the next attempt takes, since the answer had more than `bytes`. It may have
 /// grown by then.

@@ -5,6 +5,8 @@
 //! - `served.rs`: the partitions that this process serves, once it does;
 //! - `service.rs`: answers the calls of other processes;
 //! - `host.rs`: asks the process of a partition; `joined.rs`: look-ups of a hot key share calls;
+//! - `partitions.rs`: shows and changes the partitions of all processes, `remote_partitions.rs` those
+//!   of another one;
 //! - `accounts.rs`: tells which accounts were changed, for the caches of front ends.
 //!
 //! Invariants (ADR 0057, 0058): a process that serves the index answers only calls of processes
@@ -16,6 +18,8 @@ mod accounts;
 mod calls;
 mod host;
 mod joined;
+mod partitions;
+mod remote_partitions;
 mod served;
 mod service;
 #[cfg(test)]
@@ -23,7 +27,8 @@ mod tests;
 
 pub use accounts::{AccountChanges, ChangedAccounts, ChangesTo};
 pub use host::{ClusterIndex, Peers};
-pub use served::{FrontEnds, GivesPartitions, KnownWriters, ServedIndex};
+pub use partitions::ClusterPartitions;
+pub use served::{FrontEnds, KnownWriters, ServedIndex};
 pub use service::{INDEX_SERVICE, IndexService};
 
 /// Decodes `bytes` as each message between processes about the index and about running requests.

@@ -22,13 +22,13 @@ use crate::env::Clock;
 use crate::index::api::CopyEnd;
 use crate::index::api::Error;
 use crate::index::api::IndexHost;
+use crate::index::api::PartitionControl;
 use crate::index::api::Target;
 use crate::index::api::Write;
 use crate::index::api::WriteId;
 use crate::index::api::WriteReply;
 use crate::index::api::WriterSessions;
 use crate::rpc::NodeIdentity;
-use crate::types::HostId;
 
 /// The pause before it is looked again whether writes have ended.
 const END_PAUSE: Duration = Duration::from_millis(5);
@@ -50,21 +50,11 @@ pub trait FrontEnds: Send + Sync + Debug {
     async fn refresh(&self) -> Result<(), Error>;
 }
 
-/// Gives partitions of this process to others.
-#[async_trait]
-pub trait GivesPartitions: Send + Sync + Debug {
-    /// Gives a partition to a host of another process.
-    ///
-    /// # Errors
-    /// [`Error`]; after [`Error::Unavailable`] it may have been given.
-    async fn give(&self, target: Target, to: HostId) -> Result<(), Error>;
-}
-
 /// The index of this process, from when it serves it until it stops.
 #[derive(Debug)]
 pub struct ServedIndex {
     host: OnceLock<Arc<dyn IndexHost>>,
-    giver: OnceLock<Arc<dyn GivesPartitions>>,
+    control: OnceLock<Arc<dyn PartitionControl>>,
     /// It is served no more.
     has_ended: AtomicBool,
     /// How many writes of other processes are under way.
@@ -108,7 +98,7 @@ impl ServedIndex {
     pub fn new(process: NodeIdentity) -> Self {
         Self {
             host: OnceLock::new(),
-            giver: OnceLock::new(),
+            control: OnceLock::new(),
             has_ended: AtomicBool::new(false),
             writing: Mutex::default(),
             accounts: AccountChanges::new(process),
@@ -124,14 +114,13 @@ impl ServedIndex {
         self.host.set(host).expect("a process begins to serve the index once");
     }
 
-    /// Gives partitions away from now on when it is asked to.
-    pub fn give_through(&self, giver: Arc<dyn GivesPartitions>) {
-        self.giver.get_or_init(|| giver);
+    /// Shows and changes partitions from now on when it is asked to.
+    pub fn control_through(&self, control: Arc<dyn PartitionControl>) {
+        self.control.get_or_init(|| control);
     }
 
-    pub(super) fn giver(&self) -> Option<&dyn GivesPartitions> {
-        let giver = self.giver.get().filter(|_| !self.has_ended());
-        giver.map(|giver| &**giver)
+    pub(super) fn control(&self) -> Option<&Arc<dyn PartitionControl>> {
+        self.control.get().filter(|_| !self.has_ended())
     }
 
     /// A partition was opened here: copies may be pending in it.

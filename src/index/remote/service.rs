@@ -6,11 +6,19 @@ use async_trait::async_trait;
 
 use super::calls::AccountsAfter;
 use super::calls::Answer;
+use super::calls::Change;
+use super::calls::Changes;
+use super::calls::Counts;
+use super::calls::EvenCuts;
+use super::calls::EvenCutsCall;
 use super::calls::FrontEndsOf;
 use super::calls::Give;
 use super::calls::GiveCall;
 use super::calls::Read;
 use super::calls::ReadCall;
+use super::calls::RowSpread;
+use super::calls::RowSpreadCall;
+use super::calls::Served;
 use super::calls::Write;
 use super::calls::WriteCall;
 use super::served::FrontEnds;
@@ -18,6 +26,7 @@ use super::served::ServedIndex;
 use crate::env::Clock;
 use crate::index::api::Error;
 use crate::index::api::IndexHost;
+use crate::index::api::PartitionControl;
 use crate::rpc::Incoming;
 use crate::rpc::Method;
 use crate::rpc::NodeIdentity;
@@ -27,6 +36,9 @@ use crate::rpc::Service;
 
 /// The upper byte of the methods of the index.
 pub const INDEX_SERVICE: u8 = 2;
+
+/// The most parts that a command divides a range into.
+const PARTS_MAX: usize = 256;
 
 /// Answers the calls of front ends of other processes.
 #[derive(Debug)]
@@ -82,13 +94,59 @@ impl IndexService {
         Ok(Reply::of::<AccountsAfter>(&Answer::Done(changed), Vec::new()))
     }
 
-    /// Only a manager asks for it. A node that is none could do no harm but move partitions.
+    /// The control of the partitions, for a caller that has a session. A node that is no manager
+    /// could do no harm but move and divide partitions.
+    fn control_for(&self, caller: NodeIdentity) -> Option<&dyn PartitionControl> {
+        let control = self.served.control().filter(|_| self.front_ends.has(caller))?;
+        Some(&**control)
+    }
+
     async fn give(&self, call: &Incoming) -> Result<Reply, Refusal> {
         let GiveCall { target, to } = call.decode::<Give>()?;
-        let giver = self.served.giver().filter(|_| self.front_ends.has(call.from));
-        let Some(giver) = giver else { return Ok(not_here::<Give, _>()) };
-        let answer = answered(giver.give(target, to).await);
+        let Some(control) = self.control_for(call.from) else { return Ok(not_here::<Give, _>()) };
+        let answer = answered(control.give(target, to).await);
         Ok(Reply::of::<Give>(&answer, Vec::new()))
+    }
+
+    async fn change(&self, call: &Incoming) -> Result<Reply, Refusal> {
+        let plan = call.decode::<Change>()?;
+        let Some(control) = self.control_for(call.from) else {
+            return Ok(not_here::<Change, _>());
+        };
+        Ok(Reply::of::<Change>(&Answer::Done(control.change(plan).await), Vec::new()))
+    }
+
+    async fn show(&self, call: &Incoming) -> Result<Reply, Refusal> {
+        let Some(control) = self.control_for(call.from) else {
+            // Each answer says that in the same bytes.
+            return Ok(not_here::<Served, _>());
+        };
+        let most = call.answer_bytes_max;
+        match call.method {
+            Served::NUMBER => {
+                call.decode::<Served>()?;
+                Ok(within::<Served, _>(&answered(control.served().await), most))
+            }
+            Counts::NUMBER => {
+                call.decode::<Counts>()?;
+                Ok(within::<Counts, _>(&answered(control.counts().await), most))
+            }
+            Changes::NUMBER => {
+                let known = call.decode::<Changes>()?;
+                Ok(within::<Changes, _>(&answered(control.changes(&known).await), most))
+            }
+            EvenCuts::NUMBER => {
+                let EvenCutsCall { partition, parts } = call.decode::<EvenCuts>()?;
+                let cuts = control.even_cuts(partition, parts_of(parts)?).await;
+                Ok(within::<EvenCuts, _>(&Answer::Done(cuts), most))
+            }
+            RowSpread::NUMBER => {
+                let RowSpreadCall { range, parts } = call.decode::<RowSpread>()?;
+                let spread = control.row_spread(&range, parts_of(parts)?).await;
+                Ok(within::<RowSpread, _>(&answered(spread), most))
+            }
+            _ => Err(Refusal::UnknownMethod),
+        }
     }
 
     fn front_ends(&self, call: &Incoming) -> Result<Reply, Refusal> {
@@ -100,6 +158,12 @@ impl IndexService {
         let all = self.served.front_ends(&*self.front_ends);
         Ok(Reply::of::<FrontEndsOf>(&Answer::Done(all), Vec::new()))
     }
+}
+
+/// How many parts a caller wants, if it is a number that a command takes.
+fn parts_of(parts: u32) -> Result<usize, Refusal> {
+    let parts = usize::try_from(parts).map_err(|_| Refusal::Malformed)?;
+    if parts <= PARTS_MAX { Ok(parts) } else { Err(Refusal::Malformed) }
 }
 
 fn answered<T>(answer: Result<T, Error>) -> Answer<T> {
@@ -128,7 +192,7 @@ fn not_here<M: Method<Answer = Answer<T>>, T>() -> Reply {
 #[async_trait]
 impl Service for IndexService {
     fn is_read(&self, method: u16) -> bool {
-        method != Write::NUMBER && method != Give::NUMBER
+        !matches!(method, Write::NUMBER | Give::NUMBER | Change::NUMBER)
     }
 
     async fn serve(&self, call: Incoming) -> Result<Reply, Refusal> {
@@ -138,7 +202,8 @@ impl Service for IndexService {
             FrontEndsOf::NUMBER => self.front_ends(&call),
             AccountsAfter::NUMBER => self.accounts_after(&call).await,
             Give::NUMBER => self.give(&call).await,
-            _ => Err(Refusal::UnknownMethod),
+            Change::NUMBER => self.change(&call).await,
+            _ => self.show(&call).await,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::coordinator::counter;
 use crate::coordinator::counter::PARTITION_IDS;
-use crate::index::api::Error;
+use crate::index::api::{CHILDREN_MAX, ChangeError, ChangeEvent, ChangeKind, Changed, Error};
 use crate::index::engine;
 use crate::index::engine::Failed;
 use crate::index::engine::HostContext;
@@ -13,7 +13,7 @@ use crate::index::engine::NotMoved;
 use crate::index::engine::Partition;
 use crate::index::server::IndexServer;
 use crate::index::server::bootstrap;
-use crate::index::server::changes::{ChangeEvent, ChangeKind, Replaced};
+use crate::index::server::changes::Replaced;
 use crate::index::server::claims::Claim;
 use crate::index::server::give;
 use crate::index::server::host::Host;
@@ -26,20 +26,6 @@ use crate::types::Stripe;
 use crate::types::Timestamp;
 
 mod error;
-pub use error::ChangeError;
-
-/// The most children of a split and the most partitions of a merge, because a coordinator
-/// transaction is bounded.
-pub const CHILDREN_MAX: usize = 16;
-
-/// The result of a change of the partition map.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Changed {
-    /// The new partitions in key order.
-    pub partitions: Vec<PartitionId>,
-    /// For how long no write of the range was made durable.
-    pub pause: Duration,
-}
 
 /// The most tries of a move. A try fails when the partition rolls its log meanwhile.
 const MOVE_TRIES: usize = 4;
@@ -289,7 +275,14 @@ impl IndexServer {
     ) -> Result<Changed, ChangeError> {
         let from = self.host_of(partition).ok_or(ChangeError::NoSuchPartition)?;
         if to.node() != from.context.host.node() {
-            return give::give_away(from, partition, to).await;
+            let range = from.opened.get(partition).map(|open| open.core.range().clone());
+            let given = give::give_away(from, partition, to).await?;
+            from.context.deps.metrics.moved(given.pause);
+            let (from, to_be) = (vec![partition], vec![partition]);
+            if let Some(range) = range {
+                self.note(ChangeKind::Move, Replaced { from, to: to_be, range }, to, given.pause);
+            }
+            return Ok(given);
         }
         let to = self.host(to).ok_or(ChangeError::NoSuchHost)?;
         if from.context.host == to.context.host {
@@ -301,7 +294,7 @@ impl IndexServer {
             match engine::hand_off(&old, &to.context).await {
                 Ok(done) => break (done.partition, done.frozen_at),
                 Err(NotMoved::Busy(_) | NotMoved::Unread(_)) if tries < MOVE_TRIES => tries += 1,
-                Err(NotMoved::Busy(reason)) => return Err(ChangeError::Busy(reason)),
+                Err(NotMoved::Busy(reason)) => return Err(ChangeError::Busy(reason.into())),
                 Err(NotMoved::Unread(reason)) => {
                     return Err(Error::Unavailable(reason).into());
                 }

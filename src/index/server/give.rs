@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::index::api::Error;
+use crate::index::api::{ChangeError, Changed, Error};
 use crate::index::engine;
 use crate::index::engine::NotMoved;
-use crate::index::server::ChangeError;
-use crate::index::server::Changed;
 use crate::index::server::host::Host;
 use crate::types::HostId;
 use crate::types::PartitionId;
@@ -21,7 +19,7 @@ pub(super) async fn give_away(
     let old = from.opened.get(partition).ok_or(ChangeError::NoSuchPartition)?;
     let frozen_at = match engine::give(&old, to).await {
         Ok(frozen_at) => frozen_at,
-        Err(NotMoved::Busy(reason)) => return Err(ChangeError::Busy(reason)),
+        Err(NotMoved::Busy(reason)) => return Err(ChangeError::Busy(reason.into())),
         Err(NotMoved::Unread(reason)) => return Err(Error::Unavailable(reason).into()),
         Err(NotMoved::Failed(failed) | NotMoved::Owned(failed, _)) => return Err(failed.into()),
     };

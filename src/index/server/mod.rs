@@ -63,7 +63,6 @@ use crate::index::engine::Dependencies;
 use crate::index::engine::HostContext;
 use crate::index::engine::Pins;
 use crate::index::map::PartitionMap;
-use crate::index::server::changes::Changes;
 use crate::index::server::claims::Claims;
 use crate::index::server::host::Closed;
 use crate::index::server::host::Host;
@@ -76,12 +75,11 @@ use crate::types::PartitionId;
 use crate::types::RoutingKey;
 
 pub use bootstrap::create_map;
-pub use change::{CHILDREN_MAX, ChangeError, Changed};
-pub use changes::{ChangeEvent, ChangeKind};
+pub use changes::LatestChanges;
 pub use cut::{ConsistentCut, CutError};
-pub use plan::Giver;
+pub use plan::LocalPartitions;
 pub use reports::LoadReports;
-pub use status::{PartitionCounts, PartitionStatus};
+pub use spread::even as even_cuts;
 
 /// All hosts of one process.
 #[derive(Debug)]
@@ -91,7 +89,7 @@ pub struct IndexServer {
     /// Permits one change of a partition at a time, and none during shutdown.
     claims: Arc<Claims>,
     stop: CancellationToken,
-    changes: Changes,
+    changes: LatestChanges,
     /// The tasks that carry out changes.
     control: Tasks,
     /// Changes with every partition that is opened because the map gives it to this process.
@@ -189,7 +187,7 @@ impl IndexServer {
             });
         }
         tracing::info!(partitions = map.partitions().len(), hosts = count, "the index serves");
-        let (changes, opened_more) = (Changes::default(), watch::Sender::default());
+        let (changes, opened_more) = (LatestChanges::default(), watch::Sender::default());
         Ok(Self { hosts: opened, claims, stop, changes, control, opened: opened_more })
     }
 
@@ -222,6 +220,12 @@ impl IndexServer {
     #[must_use]
     pub fn hosts(&self) -> usize {
         self.hosts.len()
+    }
+
+    /// The hosts, in order.
+    #[must_use]
+    pub fn host_ids(&self) -> Vec<HostId> {
+        self.hosts.iter().map(|host| host.context.host).collect()
     }
 
     /// Flushes all partitions now; for tests and before maintenance.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::index::api::ChangeError;
 use crate::index::api::Error;
 use crate::index::engine::Partition;
-use crate::index::server::ChangeError;
 use crate::index::server::IndexServer;
 use crate::index::server::change::is_inside_a_table;
 use crate::index::server::host::Host;
@@ -70,16 +70,16 @@ impl IndexServer {
         Ok((host, opened))
     }
 
-    /// Keys that cut the rows of `range`, which may span partitions, into `parts` with about equal
-    /// numbers of rows. There are fewer keys, or none, if there are too few places for a cut.
+    /// Keys of the rows of `range` that are here, ascending, and how many rows begin at each. There
+    /// are enough of them to cut the range into `parts`, if there are so many rows.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unavailable`].
-    pub async fn even_cuts_of(
+    pub async fn row_spread(
         &self,
         range: &KeyRange,
         parts: usize,
-    ) -> Result<Vec<RoutingKey>, Error> {
+    ) -> Result<Vec<(RoutingKey, u64)>, Error> {
         let mut opened: Vec<_> = self.hosts.iter().flat_map(|host| host.opened.all()).collect();
         opened.sort_by(|a, b| a.core.range().low().cmp(b.core.range().low()));
         let mut spread = Vec::new();
@@ -87,7 +87,7 @@ impl IndexServer {
             let keys = KEYS_PER_PART.saturating_mul(parts);
             spread.extend(partition.row_distribution(range, keys, ROWS_MAX).await?);
         }
-        Ok(even(spread, parts, range))
+        Ok(spread)
     }
 }
 
@@ -106,7 +106,9 @@ pub(super) fn border(key: Bytes) -> Option<Bytes> {
 }
 
 /// The keys inside `range` at which parts of equal weight begin, and at which a cut is permitted.
-fn even(spread: Vec<(RoutingKey, u64)>, parts: usize, range: &KeyRange) -> Vec<RoutingKey> {
+/// `spread` are keys, ascending, and the weight that begins at each.
+#[must_use]
+pub fn even(spread: Vec<(RoutingKey, u64)>, parts: usize, range: &KeyRange) -> Vec<RoutingKey> {
     let wide = |count: usize| u128::try_from(count).unwrap_or(u128::MAX);
     let total: u128 = spread.iter().map(|(_, weight)| u128::from(*weight)).sum();
     let (mut before, mut part) = (0_u128, 1);
@@ -202,7 +204,8 @@ mod tests {
 
         let made = server.split(only, &[key(500), key(900)]).await.unwrap();
         let range = KeyRange::new(key(400), Some(key(1_600)));
-        near(&server.even_cuts_of(&range, 3).await.unwrap(), &[800, 1_200]);
+        let spread = server.row_spread(&range, 3).await.unwrap();
+        near(&even(spread, 3, &range), &[800, 1_200]);
         near(&server.even_cuts(made.partitions[2], 2).await.unwrap(), &[1_450]);
         assert_eq!(server.even_cuts(only, 2).await, Err(ChangeError::NoSuchPartition));
         server.shutdown().await;

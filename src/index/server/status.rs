@@ -2,67 +2,18 @@
 
 use std::time::Duration;
 
+use crate::index::api::ChangeEvent;
 use crate::index::api::Error;
+use crate::index::api::PartitionCounts;
+use crate::index::api::PartitionStatus;
 use crate::index::engine::Partition;
 use crate::index::engine::RunSize;
 use crate::index::engine::Status;
 use crate::index::load::Counts;
 use crate::index::server::IndexServer;
-use crate::index::server::changes::ChangeEvent;
 use crate::index::server::host::Closed;
 use crate::index::server::host::Host;
-use crate::types::Epoch;
 use crate::types::HostId;
-use crate::types::KeyRange;
-use crate::types::PartitionId;
-use crate::types::Stripe;
-
-/// The status of a partition.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PartitionStatus {
-    /// The partition.
-    pub id: PartitionId,
-    /// Its epoch.
-    pub epoch: Epoch,
-    /// The host that serves it.
-    pub host: HostId,
-    /// The range its keys lie in.
-    pub range: KeyRange,
-    /// Its stripe of the range; `None` if it has all keys of the range.
-    pub stripe: Option<Stripe>,
-    /// Counts since it was opened here. A rate is the difference of two answers.
-    pub counts: Counts,
-    /// The longest wait of a write behind others, in the last tick.
-    pub queue_age: Duration,
-    /// Rows in its runs, old versions included, and those of former neighbours until compaction has
-    /// separated them.
-    pub rows: u64,
-    /// Bytes of those runs, encoded.
-    pub run_bytes: u64,
-    /// Memory of its memtables.
-    pub memtable_bytes: u64,
-    /// Extents of its log.
-    pub log_extents: u64,
-    /// Whether it serves nothing until the next start, because its files are damaged or missing.
-    pub quarantined: bool,
-    /// Why it takes no writes (and, if it did not open, no reads); `None` if it serves.
-    pub stopped: Option<String>,
-}
-
-/// How many requests a partition has had.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PartitionCounts {
-    /// The partition.
-    pub id: PartitionId,
-    /// The host that serves it.
-    pub host: HostId,
-    /// The range its keys lie in.
-    pub range: KeyRange,
-    /// Its stripe of the range; `None` if it has all keys of the range.
-    pub stripe: Option<Stripe>,
-    /// Requests since it was opened here; 0 if it is not open.
-    pub requests: u64,
-}
 
 impl IndexServer {
     /// The counts of all partitions of this process, open or not, in no order. It reads a few
@@ -73,12 +24,14 @@ impl IndexServer {
             let id = host.context.host;
             let open = host.opened.all().into_iter().map(move |partition| {
                 let core = &partition.core;
+                let counts = core.meter.counts();
                 PartitionCounts {
                     id: core.id,
                     host: id,
                     range: core.range().clone(),
                     stripe: core.keys.stripe(),
-                    requests: core.meter.counts().requests(),
+                    requests: counts.requests(),
+                    cpu: counts.cpu,
                 }
             });
             let closed = host.opened.closed().into_iter().map(move |one| PartitionCounts {
@@ -87,6 +40,7 @@ impl IndexServer {
                 range: one.descriptor.keys.range().clone(),
                 stripe: one.descriptor.keys.stripe(),
                 requests: 0,
+                cpu: Duration::ZERO,
             });
             open.chain(closed)
         };

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::*;
 use crate::index::ExtentRecord;
 use crate::index::api::Damage;
+use crate::index::api::PartitionStatus;
 use crate::index::api::ReadReply;
 use crate::index::engine::Config;
 use crate::index::engine::testing::{Fault, When, World};

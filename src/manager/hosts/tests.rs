@@ -18,6 +18,8 @@ struct World {
     drained: Mutex<BTreeSet<NodeId>>,
     /// Those that open nothing.
     closed: Mutex<BTreeSet<NodeId>>,
+    /// Those with as many requests as a hot partition.
+    busy: Mutex<BTreeSet<PartitionId>>,
 }
 
 #[derive(Debug)]
@@ -52,6 +54,20 @@ impl MovesPartitions for Of {
         self.0.coordinator.txn(&[], &[Op::Put(key, descriptor.encode())]).await.unwrap();
         Ok(())
     }
+
+    async fn counts(&self) -> Vec<PartitionCounts> {
+        let (map, busy) = (self.0.map().await, self.0.busy.lock().unwrap());
+        let seconds = self.0.env.clock.monotonic().as_secs();
+        let of = |one: PartitionDescriptor| PartitionCounts {
+            id: one.id,
+            host: one.host,
+            range: one.keys.range().clone(),
+            stripe: None,
+            requests: if busy.contains(&one.id) { seconds * 5_000 } else { 0 },
+            cpu: Duration::ZERO,
+        };
+        map.into_iter().map(of).collect()
+    }
 }
 
 impl World {
@@ -59,8 +75,8 @@ impl World {
         let (clock, rand) = (Arc::new(SimClock::new()), Arc::new(SeededRand::new(1)));
         let env = Env { clock, rand, tasks: Tasks::new() };
         let coordinator = Arc::new(SimulatedStore::new().open(&env));
-        let (gone, drained, closed) = Default::default();
-        Arc::new(Self { env, coordinator, gone, drained, closed })
+        let (gone, drained, closed, busy) = Default::default();
+        Arc::new(Self { env, coordinator, gone, drained, closed, busy })
     }
 
     /// Starts a manager.
@@ -76,6 +92,7 @@ impl World {
             claims: Arc::clone(&claims),
             watch: Arc::new(Of(Arc::clone(self))),
             moves: Arc::new(Of(Arc::clone(self))),
+            audit_log: AuditLog::default(),
             clock: Arc::clone(&self.env.clock),
         };
         let world = Arc::clone(self);
@@ -112,10 +129,22 @@ impl World {
 
     /// How many partitions each of these nodes has; the last number is of all others.
     async fn counts<const N: usize>(&self, nodes: [u64; N]) -> ([usize; N], usize) {
-        let map = FollowedMap::start(&*self.coordinator).await.unwrap();
-        let of = |node: u64| map.all(|one| one.host.node().get() == node).len();
+        let map = self.map().await;
+        let of = |node: u64| map.iter().filter(|one| one.host.node().get() == node).count();
         let counts = nodes.map(of);
-        (counts, map.all(|_| true).len() - counts.iter().sum::<usize>())
+        (counts, map.len() - counts.iter().sum::<usize>())
+    }
+
+    async fn map(&self) -> Vec<PartitionDescriptor> {
+        let map = FollowedMap::start(&*self.coordinator).await.unwrap();
+        map.all(|_| true).into_iter().map(|found| found.descriptor).collect()
+    }
+
+    /// How many busy partitions each of these nodes has.
+    async fn busy_at<const N: usize>(&self, nodes: [u64; N]) -> [usize; N] {
+        let (map, busy) = (self.map().await, self.busy.lock().unwrap());
+        let busy: Vec<_> = map.iter().filter(|one| busy.contains(&one.id)).collect();
+        nodes.map(|node| busy.iter().filter(|one| one.host.node().get() == node).count())
     }
 }
 
@@ -179,6 +208,42 @@ async fn process_that_does_not_open_what_it_gets_loses_it_again() {
     world.closed.lock().unwrap().clear();
     world.sleep(120_000).await;
     assert_eq!(world.counts([1, 2]).await, ([3, 3], 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn load_is_shared_out_and_stays_where_it_is_then() {
+    let world = World::new();
+    world.claim(1).await;
+    world.claim(2).await;
+    drop(world.manage(8).await);
+    world.sleep(5_000).await;
+    let first = world.map().await.into_iter().filter(|one| one.host.node().get() == 1);
+    world.busy.lock().unwrap().extend(first.map(|one| one.id));
+    assert_eq!((world.busy_at([1, 2]).await, world.counts([1, 2]).await.0), ([4, 0], [4, 4]));
+    world.sleep(60_000).await;
+    assert_eq!((world.busy_at([1, 2]).await, world.counts([1, 2]).await.0), ([2, 2], [4, 4]));
+    let map = world.map().await;
+    world.sleep(300_000).await;
+    assert_eq!(world.map().await, map);
+}
+
+#[tokio::test(start_paused = true)]
+async fn partition_that_an_operator_moves_stays_for_a_moment() {
+    let world = World::new();
+    world.claim(1).await;
+    world.claim(2).await;
+    drop(world.manage(4).await);
+    world.sleep(5_000).await;
+    let mine: Vec<_> =
+        world.map().await.into_iter().filter(|one| one.host.node().get() == 1).collect();
+    for one in &mine {
+        Of(Arc::clone(&world)).give(Target::of(one), HostId::of(NodeId::new(2), 0)).await.unwrap();
+    }
+    // Two others are there that could go.
+    world.sleep(10_000).await;
+    assert_eq!(world.counts([1, 2]).await, ([2, 2], 0));
+    let now = world.map().await;
+    assert!(mine.iter().all(|one| now.iter().any(|now| now.id == one.id && now.host != one.host)));
 }
 
 /// Perhaps its files are damaged. Others go on.

@@ -82,7 +82,13 @@ impl PolicyConfig {
     /// they follow from both. Log bytes do not count, because all hosts share the disks.
     #[must_use]
     pub fn weight(&self, load: &Load) -> f64 {
-        (load.requests() / self.hot_requests).max(load.cpu / self.hot_cpu)
+        self.weight_of(load.requests(), load.cpu)
+    }
+
+    /// The same of so many requests a second, and this share of a processor.
+    #[must_use]
+    pub fn weight_of(&self, requests: f64, cpu: f64) -> f64 {
+        (requests / self.hot_requests).max(cpu / self.hot_cpu)
     }
 
     pub(super) fn is_hot(&self, load: &Load) -> bool {

@@ -39,6 +39,8 @@ use crate::env::Env;
 use crate::env::Tasks;
 use crate::env::net::TcpDial;
 use crate::index::FollowedMap;
+use crate::index::PartitionControl;
+use crate::index::remote::ClusterPartitions;
 use crate::node::error::NodeError;
 use crate::node::listeners::Bound;
 use crate::node::storage::Storage;
@@ -228,6 +230,11 @@ impl Joined {
     pub(super) fn takes_partitions(&self, node: NodeId) -> bool {
         let at = self.table.get(node);
         at.is_some_and(|at| at.life.is_some() && at.record.state == NodeState::Active)
+    }
+
+    /// Shows and changes the partitions of all nodes.
+    pub(super) fn partitions(&self) -> Arc<dyn PartitionControl> {
+        Arc::new(ClusterPartitions::new(Arc::clone(&self.links.index), Arc::clone(&self.map)))
     }
 
     /// Tells whether the process that has a claim is gone.

@@ -9,12 +9,14 @@ use bytes::Bytes;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::audit_log::AuditLog;
 use crate::coordinator::claim::MANAGES_INDEX;
 use crate::coordinator::claim::Waiting;
 use crate::env::Env;
 use crate::frontend::Secrets;
 use crate::index;
 use crate::index::IndexHost;
+use crate::index::PartitionCounts;
 use crate::index::Read;
 use crate::index::Router;
 use crate::index::Target;
@@ -43,6 +45,7 @@ pub(super) struct ManagerTask {
 pub(super) struct ManagerSetup {
     pub(super) config: Config,
     pub(super) env: Env,
+    pub(super) audit_log: AuditLog,
     pub(super) secrets: Secrets,
     pub(super) joined: Arc<Joined>,
 }
@@ -62,7 +65,11 @@ impl MovesPartitions for Moves {
     }
 
     async fn give(&self, target: Target, to: HostId) -> Result<(), index::Error> {
-        self.0.links.index.give(target, to).await
+        self.0.partitions().give(target, to).await
+    }
+
+    async fn counts(&self) -> Vec<PartitionCounts> {
+        self.0.partitions().counts().await.unwrap_or_default()
     }
 }
 
@@ -108,6 +115,7 @@ impl ManagerSetup {
                 claims: Arc::clone(&joined.links.claims),
                 watch: Arc::new(joined.watch_holder()),
                 moves: Arc::new(Moves(Arc::clone(joined))),
+                audit_log: self.audit_log.clone(),
                 clock: Arc::clone(&env.clock),
             };
             let is_lost = tokio::select! {
@@ -128,7 +136,7 @@ impl ManagerSetup {
 
     /// Seals secrets that are sealed under a retired master key, then waits for ever.
     async fn seal_secrets(&self) {
-        let Self { config, env, secrets, joined } = self;
+        let Self { config, env, secrets, joined, .. } = self;
         loop {
             let host = Arc::clone(&joined.links.index) as Arc<dyn IndexHost>;
             let error = match Router::new(host, Arc::clone(&joined.coordinator), env.clone()).await

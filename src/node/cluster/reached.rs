@@ -92,6 +92,10 @@ impl Peers for ReachedNodes {
     fn peer(&self, node: NodeId) -> Option<Arc<RemoteNode>> {
         Self::peer(self, node)
     }
+
+    fn name(&self, node: NodeId) -> Option<String> {
+        self.table.get(node).map(|at| at.record.name)
+    }
 }
 
 impl Nodes for ReachedNodes {

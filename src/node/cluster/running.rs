@@ -128,7 +128,8 @@ impl ClusterNode {
         });
         let manager = secrets.clone().map(|secrets| {
             let (config, joined) = (config.clone(), Arc::clone(&joined));
-            ManagerTask::start(ManagerSetup { config, env: env.clone(), secrets, joined })
+            let (env, audit_log) = (env.clone(), foundation.audit_log.clone());
+            ManagerTask::start(ManagerSetup { config, env, audit_log, secrets, joined })
         });
         Ok(Self { config, foundation, storage, joined, secrets, index, manager, front: None })
     }
@@ -147,6 +148,7 @@ impl ClusterNode {
             error = self.joined.over() => return Err(error),
             started = front::start(&self.config, &self.foundation, (&self.joined, secrets)) => started?,
         };
+        front.show_partitions(self.joined.partitions());
         self.front = Some(front);
         self.foundation.admin.readiness.set(Phase::Ready);
         Ok(serving)
@@ -154,16 +156,9 @@ impl ClusterNode {
 
     /// Waits until the node must not serve any more, and returns why. The process must end.
     pub async fn ended(&self) -> NodeError {
-        let shown = async {
-            if let (Some(index), Some(front)) = (&self.index, &self.front) {
-                front.show_partitions(index.served().await);
-            }
-            std::future::pending::<()>().await;
-        };
         tokio::select! {
             biased;
             error = self.joined.over() => error,
-            () = shown => NodeError::ClaimLost,
             () = self.show_readiness() => NodeError::ClaimLost,
         }
     }

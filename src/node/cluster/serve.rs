@@ -20,9 +20,9 @@ use crate::coordinator::claim::Waiting;
 use crate::coordinator::hosts::host_claim;
 use crate::coordinator::nodes::NodeState;
 use crate::env::Env;
-use crate::index::Giver;
 use crate::index::IndexHost;
 use crate::index::IndexServer;
+use crate::index::LocalPartitions;
 use crate::node::assembly::Base;
 use crate::node::config::Config;
 use crate::node::error::NodeError;
@@ -84,20 +84,6 @@ impl IndexTask {
         let down = move |_: &str| after_panic.say(NodeError::ClaimLost);
         let task = tasks.spawn_or_stop("serve the index", work, down);
         Self { stop, task, served }
-    }
-
-    /// Waits until this node serves partitions. Cancel safe.
-    pub(super) async fn served(&self) -> Arc<IndexServer> {
-        let mut served = self.served.clone();
-        loop {
-            if let Some(served) = served.borrow_and_update().clone() {
-                return served.index;
-            }
-            if served.changed().await.is_err() {
-                // It ended. Why, the node knows.
-                std::future::pending::<()>().await;
-            }
-        }
     }
 
     /// Whether this node answers requests about its partitions, if it serves some: it has renewed
@@ -186,7 +172,8 @@ impl IndexSetup {
         };
         let role = IndexRole::start(config, base, audit_log, registry).await?;
         let index = role.index();
-        joined.links.served.give_through(Arc::new(Giver(Arc::clone(&index))));
+        let control = LocalPartitions::new(Arc::clone(&index), joined.identity);
+        joined.links.served.control_through(Arc::new(control));
         joined.links.served.serve(role.host());
         index.follow_map(Arc::clone(&joined.map));
         let (mut opens, served) = (index.opens(), Arc::clone(&joined.links.served));

@@ -34,7 +34,7 @@ use crate::frontend::source::Outside;
 use crate::frontend::spans::Spans;
 use crate::frontend::trace::Trace;
 use crate::frontend::write::WriteConfig;
-use crate::index::IndexServer;
+use crate::index::PartitionControl;
 use crate::index::Router;
 use crate::index::remote::ClusterIndex;
 use crate::node::account_list::AccountList;
@@ -137,8 +137,8 @@ impl FrontRole {
         Ok(Self { parts, accounts, serving, stop_serving, control, env })
     }
 
-    /// Shows the partitions that this process serves from now on.
-    pub(in crate::node) fn show_partitions(&self, index: Arc<IndexServer>) {
+    /// Shows and changes these partitions from now on.
+    pub(in crate::node) fn show_partitions(&self, index: Arc<dyn PartitionControl>) {
         self.control.partitions.get_or_init(|| {
             let (router, clock) = (Arc::clone(&self.parts.router), Arc::clone(&self.env.clock));
             let partitions = PartitionStore::new(index, self.accounts.clone(), router, clock);

@@ -11,10 +11,13 @@ use blockyard::coordinator::claim::WatchHolder;
 use blockyard::env::Clock;
 use blockyard::index::Error;
 use blockyard::index::IndexHost;
+use blockyard::index::PartitionControl;
+use blockyard::index::PartitionCounts;
 use blockyard::index::Processes;
 use blockyard::index::Read;
 use blockyard::index::Target;
 use blockyard::index::remote::ClusterIndex;
+use blockyard::index::remote::ClusterPartitions;
 use blockyard::index::remote::FrontEnds;
 use blockyard::index::remote::Peers;
 use blockyard::index::remote::ServedIndex;
@@ -114,6 +117,10 @@ impl Peers for Servers {
     fn peer(&self, node: NodeId) -> Option<Arc<RemoteNode>> {
         self.0.get(&node).cloned()
     }
+
+    fn name(&self, _: NodeId) -> Option<String> {
+        None
+    }
 }
 
 /// Says that a process is gone when it has no session.
@@ -135,7 +142,10 @@ impl WatchHolder for Gone {
 
 /// Moves partitions by calls.
 #[derive(Debug)]
-pub(super) struct Moves(pub(super) Arc<ClusterIndex>);
+pub(super) struct Moves {
+    pub(super) index: Arc<ClusterIndex>,
+    pub(super) partitions: ClusterPartitions,
+}
 
 #[async_trait]
 impl MovesPartitions for Moves {
@@ -144,10 +154,14 @@ impl MovesPartitions for Moves {
     }
 
     async fn serves(&self, target: Target) -> bool {
-        self.0.read(target, Read::DeadContainers).await.is_ok()
+        self.index.read(target, Read::DeadContainers).await.is_ok()
     }
 
     async fn give(&self, target: Target, to: HostId) -> Result<(), Error> {
-        self.0.give(target, to).await
+        self.partitions.give(target, to).await
+    }
+
+    async fn counts(&self) -> Vec<PartitionCounts> {
+        self.partitions.counts().await.unwrap_or_default()
     }
 }

@@ -1,7 +1,7 @@
 /* The map with its axes: time downwards, keys from left to right, their containers below. */
 import { Component, html } from "./html.mjs";
 import { colourOf, drawHosts, drawMap, KINDS, palette, STEPS } from "./map.mjs";
-import { clock, count, rate, several, ticks } from "./words.mjs";
+import { clock, hostName, count, rate, several, ticks } from "./words.mjs";
 
 /** At most so many bands are shown below the axis, the widest. */
 const BANDS_MAX = 200;
@@ -66,7 +66,7 @@ export class Chart extends Component {
     const changes = near.map(({ change }) => `; ${change.kind} of ${several(change.from)} to ${several(change.to)} at ` +
       `${clock(change.when)}, writes paused ${change.pause_ms.toFixed(3)} ms`).join("");
     const stripe = at.stripe ? `stripe ${at.stripe.number + 1} of ${at.stripe.of} of the keys ` : "";
-    return `${clock(found.sample.at)} UTC, partition ${at.id} on host ${at.host}: ${rate(requests)} requests/s, ${stripe}from ` +
+    return `${clock(found.sample.at)} UTC, partition ${at.id} on host ${hostName(at)}: ${rate(requests)} requests/s, ${stripe}from ` +
       `${at.from || "(the beginning)"} to ${at.to === null ? "(the end)" : at.to}${changes}`;
   }
 

@@ -1,4 +1,5 @@
 /* Draws the load by key and time, and the hosts, on canvases. */
+import { hostName } from "./words.mjs";
 
 /** Requests a second at which the next colour begins. */
 export const STEPS = [1, 3, 10, 30, 100, 300, 1000, 3000, 10000, 30000];
@@ -144,11 +145,11 @@ export function drawHosts(canvas, model) {
   model.axis();
   for (const stay of model.alive(model.samples.at(-1).number)) {
     const [a, b] = columns(stay, width), gap = b - a > 3 * ratio ? ratio : 0;
-    pen.fillStyle = HOSTS[stay.host % HOSTS.length];
+    pen.fillStyle = HOSTS[model.placeOfHost(stay) % HOSTS.length];
     pen.fillRect(a, 0, Math.max(1, b - a - gap), height);
     if (b - a > 16 * ratio) {
       pen.fillStyle = "#fff";
-      pen.fillText(stay.host, (a + b) / 2, height / 2 + ratio / 2);
+      pen.fillText(hostName(stay), (a + b) / 2, height / 2 + ratio / 2, b - a);
     }
   }
 }

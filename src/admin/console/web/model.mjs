@@ -1,5 +1,6 @@
 /* What the page knows: the load history that the server answers, the partitions, the changes of the map. It draws nothing.
    api-spec/admin.yaml describes the answers. */
+import { hostName } from "./words.mjs";
 
 /** Changes remembered, as many as the server remembers. */
 const CHANGES_MAX = 1000;
@@ -41,6 +42,8 @@ export class Model {
     this.partitions = [];
     this.map = null;
     this.hosts = 0;
+    /** The hosts of a cluster, in the order in which they were first seen. */
+    this.hostOrder = new Map();
     this.changes = [];
     this.latestChange = 0;
     this.axisCache = null;
@@ -141,6 +144,14 @@ export class Model {
     return this.axisCache;
   }
 
+  /** A number that stands for a host. */
+  placeOfHost(at) {
+    if (at.node === undefined) return at.host;
+    const name = hostName(at);
+    if (!this.hostOrder.has(name)) this.hostOrder.set(name, this.hostOrder.size);
+    return this.hostOrder.get(name);
+  }
+
   /** Where a change of the map lies on the axis. */
   placeOf(change) {
     const { place } = this.axis();
@@ -181,10 +192,10 @@ export class Model {
         before.right = stay.right;
         before.partitions += 1;
         before.rate += rate;
-        before.hosts.add(stay.host);
+        before.hosts.add(hostName(stay));
       } else {
         bands.push({ ...held, text: this.where(stay.low, stay.high, stay.from), key: stay.start, left: stay.left,
-          right: stay.right, partitions: 1, rate, hosts: new Set([stay.host]) });
+          right: stay.right, partitions: 1, rate, hosts: new Set([hostName(stay)]) });
       }
     }
     return bands;

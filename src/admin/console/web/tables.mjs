@@ -1,7 +1,7 @@
 /* What the map shows, in words: key bands, changes, pauses, partitions. On a narrow screen each row is a card. */
 import { Component, html } from "./html.mjs";
 import { colourOf, KINDS } from "./map.mjs";
-import { clock, count, rate, several, whole } from "./words.mjs";
+import { clock, count, hostName, rate, several, whole } from "./words.mjs";
 
 /** Rows shown until all are asked for. */
 const ROWS = 12;
@@ -38,6 +38,7 @@ class Table extends Component {
   }
 }
 
+const byNumber = (a, b) => a.localeCompare(b, "en", { numeric: true });
 const text = name => ({ name, kind: "t" });
 const wide = name => ({ name, kind: "w" });
 const ids = name => ({ name, kind: "i" });
@@ -45,7 +46,7 @@ const number = name => ({ name, kind: "n" });
 
 export function Bands({ model }) {
   const rows = model.bands().map(band => ({ key: band.key, cells: [band.text, whole(band.partitions),
-    [...band.hosts].sort((a, b) => a - b).join(", "), rate(band.rate)] }));
+    [...band.hosts].sort(byNumber).join(", "), rate(band.rate)] }));
   return html`<${Table} id="key-bands" title="Key bands, in key order" rows=${rows} none="No partition is known yet."
     columns=${[wide("account/container"), number("partitions"), ids("hosts"), number("requests/s")]} />`;
 }
@@ -54,20 +55,20 @@ export function Changes({ model, kinds }) {
   const all = model.changes.filter(change => kinds.has(change.kind)).reverse();
   const kind = change => html`<i style=${{ color: colourOf(change.kind) }} aria-hidden="true">${KINDS[change.kind].sign}</i> ${change.kind}`;
   const rows = all.map(change => ({ key: change.number, cells: [clock(change.when), kind(change), change.pause_ms.toFixed(3),
-    model.where(change.low, change.high, ""), several(change.from), several(change.to), change.host, change.number] }));
+    model.where(change.low, change.high, ""), several(change.from), several(change.to), hostName(change), change.number] }));
   const none = model.changes.length ? "All kinds of change are left out." : "The map has not changed since the server started.";
   return html`<${Table} id="changes" title="Changes of the map, latest first" rows=${rows} none=${none}
-    columns=${[text("time, UTC"), text("change"), number("pause, ms"), wide("keys of"), ids("from"), ids("to"), number("host"), number("no.")]} />`;
+    columns=${[text("time, UTC"), text("change"), number("pause, ms"), wide("keys of"), ids("from"), ids("to"), ids("host"), number("no.")]} />`;
 }
 
 export function Busiest({ model }) {
   const order = [...model.partitions].sort((a, b) => b.rates.requests - a.rates.requests || a.id - b.id).slice(0, 100);
   const stopped = p => (p.stopped ? ` (takes no writes: ${p.stopped})` : "");
-  const rows = order.map(p => ({ key: p.id, cells: [p.id, p.host, rate(p.rates.requests), rate(p.rates.reads), rate(p.rates.writes),
+  const rows = order.map(p => ({ key: p.id, cells: [p.id, hostName(p), rate(p.rates.requests), rate(p.rates.reads), rate(p.rates.writes),
     rate(p.rates.lists), (p.rates.cpu / 1e4).toFixed(1), (p.queue_age_us / 1e3).toFixed(1), rate(p.rates.log / 1024), whole(p.rows),
     `${p.from || "(the beginning)"}${stopped(p)}`] }));
   return html`<${Table} id="busiest" title="Busiest partitions" rows=${rows} none="No partition is known yet."
-    columns=${[number("partition"), number("host"), number("requests/s"), number("reads/s"), number("writes/s"), number("lists/s"),
+    columns=${[number("partition"), ids("host"), number("requests/s"), number("reads/s"), number("writes/s"), number("lists/s"),
     number("CPU, %"), number("waits, ms"), number("log, KiB/s"), number("rows"), wide("from")]} />`;
 }
 

@@ -5,6 +5,8 @@ export const whole = number => Math.round(number).toLocaleString("en");
 /** A rate: a digit behind the point when it is small. */
 export const rate = number => (number > 0 && number < 9.95 ? number.toFixed(1) : whole(number));
 export const several = ids => (ids.length > 5 ? `${ids.slice(0, 3).join(", ")} ... ${ids.at(-1)}` : ids.join(", "));
+/** A host, with its node in a cluster. */
+export const hostName = at => (at.node === undefined ? String(at.host) : `${at.node}/${at.host}`);
 export const count = (number, one, many) => `${whole(number)} ${number === 1 ? one : many}`;
 
 /** A duration: `3 min 20 s`. */

@@ -22,6 +22,7 @@ fn partition(id: u64, host: u64, requests: u64) -> PartitionCounts {
         range,
         stripe: None,
         requests,
+        cpu: Duration::ZERO,
     }
 }
 

@@ -8,6 +8,7 @@ use crate::admin::partitions::PartitionStore;
 use crate::index;
 use crate::index::CreateAccount;
 use crate::index::IndexServer;
+use crate::index::LocalPartitions;
 use crate::index::engine::testing::World;
 use crate::types::BlobKey;
 use crate::types::BlobName;
@@ -55,7 +56,8 @@ pub(super) async fn rig(env: &Env) -> Rig {
     let account = Account::new(name, keys, record, &secrets).unwrap();
     let known = Accounts::new(vec![account], secrets);
     let (at, clock) = (Arc::clone(&router), Arc::clone(&env.clock));
-    let store = PartitionStore::new(Arc::clone(&index), known, at, clock);
+    let control = Arc::new(LocalPartitions::alone(Arc::clone(&index)));
+    let store = PartitionStore::new(control, known, at, clock);
     Rig { store, router, index }
 }
 

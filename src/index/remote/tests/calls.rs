@@ -1,39 +1,56 @@
 //! Golden bytes, and what a front end does with each answer.
 
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::partitions::status;
 use super::rig::Partition;
 use super::rig::Process;
 use super::rig::World;
 use super::rig::identity;
 use super::rig::target_at;
 use crate::env::Clock;
+use crate::index::ChangeError;
+use crate::index::ChangeEvent;
+use crate::index::ChangeKind;
+use crate::index::Changed;
+use crate::index::ChangesOf;
 use crate::index::CopyEnd;
 use crate::index::EndCopy;
 use crate::index::Error;
 use crate::index::IndexHost;
+use crate::index::KnownChanges;
+use crate::index::PartitionCounts;
+use crate::index::Plan;
 use crate::index::Read;
 use crate::index::ReadReply;
 use crate::index::Refused;
+use crate::index::ServedPartitions;
 use crate::index::Target;
 use crate::index::Write;
 use crate::index::WriteId;
 use crate::index::WriteReply;
 use crate::index::remote::ChangedAccounts;
 use crate::index::remote::ChangesTo;
-use crate::index::remote::GivesPartitions;
 use crate::index::remote::calls;
 use crate::index::remote::calls::AccountsAfter;
 use crate::index::remote::calls::Answer;
+use crate::index::remote::calls::Change;
+use crate::index::remote::calls::Changes;
+use crate::index::remote::calls::Counts;
+use crate::index::remote::calls::EvenCuts;
+use crate::index::remote::calls::EvenCutsCall;
 use crate::index::remote::calls::FrontEndsOf;
 use crate::index::remote::calls::Give;
 use crate::index::remote::calls::GiveCall;
 use crate::index::remote::calls::ReadCall;
+use crate::index::remote::calls::RowSpread;
+use crate::index::remote::calls::RowSpreadCall;
+use crate::index::remote::calls::Served;
 use crate::index::remote::calls::Shared;
 use crate::index::remote::calls::WriteCall;
 use crate::index::remote::decode_untrusted;
@@ -44,7 +61,9 @@ use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::ContainerId;
 use crate::types::HostId;
+use crate::types::KeyRange;
 use crate::types::NodeId;
+use crate::types::PartitionId;
 use crate::types::RoutingKey;
 use crate::types::Timestamp;
 
@@ -71,7 +90,9 @@ fn messages_have_golden_bytes() {
     let numbers =
         [calls::Read::NUMBER, calls::Write::NUMBER, FrontEndsOf::NUMBER, AccountsAfter::NUMBER];
     assert_eq!(numbers, [0x0201, 0x0202, 0x0203, 0x0204]);
-    assert_eq!(Give::NUMBER, 0x0205);
+    let numbers = [Give::NUMBER, Served::NUMBER, Counts::NUMBER, Changes::NUMBER];
+    assert_eq!(numbers, [0x0205, 0x0206, 0x0207, 0x0208]);
+    assert_eq!([EvenCuts::NUMBER, RowSpread::NUMBER, Change::NUMBER], [0x0209, 0x020a, 0x020b]);
     check(
         &GiveCall { target: target_at(1), to: HostId::of(NodeId::new(300), 4) },
         &[1, 2, 1, 0, 0xAC, 0x02, 4],
@@ -96,6 +117,56 @@ fn messages_have_golden_bytes() {
     check(&Some(to), &[1, 0xAC, 0x02, 2, 9]);
     let changed = ChangedAccounts { to, accounts: Some(vec![name("acct")]) };
     check(&Answer::Done(changed), &[&[0, 0xAC, 0x02, 2, 9, 1, 1, 4][..], b"acct"].concat());
+}
+
+#[test]
+fn messages_about_partitions_have_golden_bytes() {
+    let (host, all) = (HostId::of(NodeId::new(300), 4), KeyRange::all());
+    let id = PartitionId::new(300);
+    check(&EvenCutsCall { partition: id, parts: 2 }, &[0xAC, 0x02, 2]);
+    check(&RowSpreadCall { range: all.clone(), parts: 300 }, &[0, 0, 0xAC, 0x02]);
+    check(
+        &Plan::Split(id, vec![RoutingKey::from_bytes(Bytes::from_static(b"k"))]),
+        &[0, 0xAC, 0x02, 1, 1, b'k'],
+    );
+    check(&Plan::SplitEvenly(id, 3), &[1, 0xAC, 0x02, 3]);
+    check(&Plan::Move(id, host), &[2, 0xAC, 0x02, 0xAC, 0x02, 4]);
+    check(&Plan::Stripe(id, all.clone(), 4), &[3, 0xAC, 0x02, 0, 0, 4]);
+    check(&Plan::Merge(vec![id, PartitionId::new(1)]), &[4, 2, 0xAC, 0x02, 1]);
+    let known = KnownChanges::from([(identity(300, 2), 9)]);
+    check(&known, &[1, 0xAC, 0x02, 2, 9]);
+    let (pause, range) = (Duration::from_nanos(5), all.clone());
+    let counts = PartitionCounts { id, host, range, stripe: None, requests: 7, cpu: pause };
+    check(&vec![counts], &[1, 0xAC, 0x02, 0xAC, 0x02, 4, 0, 0, 0, 7, 0, 5]);
+    let made = Changed { partitions: vec![id], pause };
+    check(&Ok::<_, ChangeError>(made), &[0, 1, 0xAC, 0x02, 0, 5]);
+    let errors = [
+        ChangeError::NoSuchPartition,
+        ChangeError::BadKeys,
+        ChangeError::Striped,
+        ChangeError::NotStripable,
+        ChangeError::NotNeighbours,
+        ChangeError::NoSuchHost,
+        ChangeError::Busy("b".into()),
+        ChangeError::Refused(Error::WrongPartition),
+        ChangeError::Failed(Error::WrongPartition),
+        ChangeError::PartlyDone(Box::new(ChangeError::BadKeys)),
+    ];
+    let ends: [&[u8]; 10] = [&[], &[], &[], &[], &[], &[], &[1, b'b'], &[0], &[0], &[1]];
+    for ((variant, error), end) in (0..).zip(errors).zip(ends) {
+        check(&Err::<Changed, _>(error), &[&[1, variant], end].concat());
+    }
+    let (at, range) = (Timestamp::ZERO, all.clone());
+    let (from, to, kind) = (vec![id], Vec::new(), ChangeKind::Move);
+    let change = ChangeEvent { number: 9, at, kind, from, to, range, host, pause };
+    let bytes = [9, 0, 2, 1, 0xAC, 0x02, 0, 0, 0, 0xAC, 0x02, 4, 0, 5];
+    let of = ChangesOf { process: identity(1, 2), changes: vec![change] };
+    check(&of, &[&[1, 2, 1][..], &bytes].concat());
+    let served = ServedPartitions { hosts: vec![host], partitions: vec![status(300, all, host)] };
+    let counts = [1, 2, 3, 4, 5, 0, 6];
+    let bytes =
+        [&[1, 0xAC, 0x02, 4, 1, 0xAC, 0x02, 2, 0xAC, 0x02, 4, 0, 0, 0][..], &counts, &[0, 7]];
+    check(&served, &[&bytes.concat()[..], &[8, 9, 10, 11, 0, 1, 1, b'x']].concat());
 }
 
 /// The variant of the answer, then the reply as `api/tests.rs` knows its bytes.
@@ -129,36 +200,6 @@ async fn partition_of_another_process_is_read_and_changed() {
     assert_eq!(partition.reads(), 2);
 }
 
-/// What was given away.
-#[derive(Debug, Default)]
-struct Gives(Mutex<Vec<(Target, HostId)>>);
-
-#[async_trait::async_trait]
-impl GivesPartitions for Gives {
-    async fn give(&self, target: Target, to: HostId) -> Result<(), Error> {
-        self.0.lock().unwrap().push((target, to));
-        Ok(())
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn processes_with_a_session_have_partitions_given_away_the_own_one_too() {
-    let world = World::new();
-    let (server, other) = (Process::start(&world, 1, 1), Process::start(&world, 2, 2));
-    world.is_served_by(1);
-    let to = HostId::of(NodeId::new(3), 0);
-    assert!(server.index.give(target_at(1), to).await.is_err(), "it does not serve yet");
-    let gives = Arc::new(Gives::default());
-    server.served.give_through(Arc::clone(&gives) as Arc<dyn GivesPartitions>);
-    for process in [&server, &other] {
-        process.index.give(target_at(1), to).await.unwrap();
-    }
-    world.end_session(other.identity);
-    assert!(other.index.give(target_at(1), to).await.is_err());
-    assert_eq!(*gives.0.lock().unwrap(), [(target_at(1), to); 2]);
-}
-
-/// Two processes may see different sessions.
 #[tokio::test(start_paused = true)]
 async fn requests_count_that_any_process_with_partitions_lets_in() {
     let world = World::new();

@@ -174,6 +174,10 @@ impl Peers for Seen {
     fn peer(&self, node: NodeId) -> Option<Arc<RemoteNode>> {
         Self::peer(self, node)
     }
+
+    fn name(&self, node: NodeId) -> Option<String> {
+        Some(format!("node-{node}"))
+    }
 }
 
 #[async_trait]
@@ -314,7 +318,7 @@ impl Partition {
 #[async_trait]
 impl IndexHost for Partition {
     async fn read(&self, target: Target, _: Read) -> Result<ReadReply, Error> {
-        assert_eq!((target.partition, target.epoch), (PartitionId::new(1), Epoch::new(2)));
+        assert_eq!(target.epoch, Epoch::new(2));
         *self.reads.lock().unwrap() += 1;
         Ok(self.reply.clone())
     }
