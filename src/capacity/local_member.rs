@@ -11,14 +11,18 @@ use crate::capacity::Capacity;
 use crate::capacity::CapacityNode;
 use crate::capacity::CopyId;
 use crate::capacity::CopyInfo;
+use crate::capacity::Damage;
+use crate::capacity::Damages;
 use crate::capacity::Error;
 use crate::capacity::Extension;
 use crate::capacity::ExtentState;
 use crate::capacity::FramePart;
 use crate::capacity::FramedAppend;
 use crate::capacity::Member;
+use crate::capacity::Mended;
 use crate::capacity::OwnedLog;
 use crate::capacity::RawFrame;
+use crate::capacity::ScrubReport;
 use crate::capacity::disk::append::PlacedAppend;
 use crate::capacity::extent::frame::Expected;
 use crate::capacity::extent::frame::Placed;
@@ -164,6 +168,37 @@ impl LocalMember {
         noted.is_some_and(|(generation, _)| generation != Generation::FIRST)
     }
 
+    /// What was found damaged in the copies of this node.
+    #[must_use]
+    pub fn damages(&self) -> Damages {
+        self.node.damages.clone()
+    }
+
+    /// Writes a frame of another copy where that of the local one is damaged.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`]: the other frame is damaged too; [`Error::NoSuchExtent`] if there is no
+    /// local copy; [`Error::Unreadable`] if the disk does not take the bytes; [`Error::Poisoned`].
+    pub async fn mend(&self, extent: ExtentId, frame: &RawFrame) -> Result<Mended, Error> {
+        loop {
+            let home = self.node.home(extent)?;
+            let (Home { store, extent }, frame) = (home.clone(), frame.clone());
+            let mend = async move { store.mend(&extent, &frame).await };
+            let done = self.node.owned("mend", mend).await;
+            if !self.node.should_retry(&home, &done) {
+                return done;
+            }
+        }
+    }
+
+    /// Scrubs the local copy at once.
+    ///
+    /// # Errors
+    /// As [`Capacity::scrub`].
+    pub async fn scrub(&self, extent: ExtentId) -> Result<ScrubReport, Error> {
+        Capacity::scrub(&*self.node, extent).await
+    }
+
     /// The node's copy of an extent.
     fn copy_info(&self, extent: ExtentId) -> Result<Option<CopyInfo>, Error> {
         let Some(home) = self.node.home_unless_gone(extent)? else { return Ok(None) };
@@ -264,6 +299,9 @@ impl Member for LocalMember {
         loop {
             let home = self.node.home(extent)?;
             let done = home.store.raw_frames(&home.extent, from, bytes_max).await;
+            if let Err(Error::Corrupt { offset, .. }) = done {
+                home.store.note_damage(&home.extent, offset);
+            }
             if !self.node.should_retry(&home, &done) {
                 return done;
             }
@@ -381,6 +419,11 @@ impl Member for LocalMember {
         audited: Audited,
     ) -> Result<(), Error> {
         Capacity::retain(&*self.node, extent, live, audited).await
+    }
+
+    async fn note_damage(&self, damage: Damage) -> Result<(), Error> {
+        self.node.damages.note(damage);
+        Ok(())
     }
 
     async fn remove(&self, extent: ExtentId) -> Result<(), Error> {

@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::capacity::Appended;
 use crate::capacity::Audited;
+use crate::capacity::Damage;
 use crate::capacity::Durability;
 use crate::capacity::Error;
 use crate::capacity::ExtentKind;
@@ -253,6 +254,12 @@ pub trait Member: Send + Sync + Debug {
         live: &[Range<u64>],
         audited: Audited,
     ) -> Result<(), Error>;
+
+    /// A reader found this place of the copy damaged. The node looks there, and has it mended.
+    ///
+    /// # Errors
+    /// [`Error::NoAnswer`]: the scrub finds it later.
+    async fn note_damage(&self, damage: Damage) -> Result<(), Error>;
 
     /// Removes the copy. A copy that does not exist counts as removed.
     ///

@@ -30,6 +30,8 @@ pub struct CapacityMetrics {
     pub read_bytes: Counter,
     /// Frames found damaged, by a read or the scrub.
     pub corrupt_frames: Counter,
+    /// Damaged frames that were mended with those of other copies.
+    pub mended_frames: Counter,
     /// Frame bytes freed.
     pub freed_bytes: Counter,
     /// Extents removed.
@@ -54,7 +56,7 @@ impl CapacityMetrics {
     pub fn registered(registry: &mut Registry) -> Self {
         let metrics = Self::default();
         let inner = registry.sub_registry_with_prefix("capacity");
-        let counters: [(&str, &str, &Counter); 14] = [
+        let counters: [(&str, &str, &Counter); 15] = [
             ("appends", "Appends", &metrics.appends),
             ("appended_bytes", "Payload bytes appended", &metrics.appended_bytes),
             ("frames", "Frames appended", &metrics.frames),
@@ -64,6 +66,7 @@ impl CapacityMetrics {
             ("reads", "Reads answered", &metrics.reads),
             ("read_bytes", "Payload bytes read", &metrics.read_bytes),
             ("corrupt_frames", "Frames found damaged", &metrics.corrupt_frames),
+            ("mended_frames", "Damaged frames mended from other copies", &metrics.mended_frames),
             ("freed_bytes", "Frame bytes freed", &metrics.freed_bytes),
             ("removed_extents", "Extents removed", &metrics.removed_extents),
             ("compactions", "Extents compacted", &metrics.compactions),

@@ -11,11 +11,11 @@
 //!   `placement.rs`: the choice of a disk for it. Work on several disks: `drain.rs`
 //!   empties one, `remove.rs` removes an extent from all of them, `backup.rs` copies extents to
 //!   another node, `twins.rs` handles an extent that is on two disks.
-//! - `disk/`: one disk: start, append, read, seal, free, compaction, scrub, check.
+//! - `disk/`: one disk: start, append, read, seal, free, compaction, scrub, mending, check.
 //! - `journal/`: the journal of a disk, where small appends share one sync.
 //! - `extent/`: one extent: the bytes of its file, and its state in memory.
 //! - `groups/`: in a cluster, which nodes have copies of an extent.
-//! - `ids.rs`: the ids of new extents.
+//! - `ids.rs`: the ids of new extents. `damages.rs`: what was found damaged here.
 //! - `config.rs`, `metrics.rs`, `health.rs` (whether a disk takes writes) and `units.rs` are used
 //!   by all of these.
 //!
@@ -45,6 +45,7 @@ pub mod cluster;
 mod config;
 pub mod copies;
 mod create;
+mod damages;
 mod disk;
 mod drain;
 mod extent;
@@ -73,9 +74,11 @@ pub use api::{
     ExtentState, LogFrame, Payload, ScrubReport,
 };
 pub use config::{CapacityConfig, CatalogPlace, OpenExtents};
+pub use damages::{Damage, Damages};
 pub use disk::catalog_sim::SimulatedCatalog;
 pub use disk::check::{CheckProgress, CheckReport, CheckedExtent, Problem, check_disk};
 pub use disk::format::{FORMAT_FILE, disk_number};
+pub use disk::mend::Mended;
 pub use disk::open_error::OpenError;
 pub use drain::{DiskInfo, Drained};
 pub use extent::frame::{FRAME_PAYLOAD_MAX, RawFrame, end_after, merge, part_of_frames};

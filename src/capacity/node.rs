@@ -18,6 +18,7 @@ use crate::capacity::Appended;
 use crate::capacity::Audited;
 use crate::capacity::Capacity;
 use crate::capacity::CapacityConfig;
+use crate::capacity::Damages;
 use crate::capacity::Error;
 use crate::capacity::ExtentInfo;
 use crate::capacity::ExtentKind;
@@ -69,6 +70,8 @@ pub struct CapacityNode {
     pub(super) creating: tokio::sync::Mutex<()>,
     /// Extents that were removed, for members that create copies again.
     pub(super) removed: Removed,
+    /// What was found damaged.
+    pub(super) damages: Damages,
     journals: Mutex<Vec<JoinHandle<()>>>,
     loops: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -85,11 +88,12 @@ impl CapacityNode {
         config: CapacityConfig,
         metrics: CapacityMetrics,
     ) -> Result<Arc<Self>, OpenError> {
-        let stop = CancellationToken::new();
+        let (damages, stop) = (Damages::default(), CancellationToken::new());
         let opening = Opening {
             env: env.clone(),
             config: config.clone(),
             metrics: metrics.clone(),
+            damages: damages.clone(),
             stop: stop.clone(),
         };
         let opened = open_all(disks, &opening).await?;
@@ -140,6 +144,7 @@ impl CapacityNode {
             copying: tokio::sync::Mutex::default(),
             creating: tokio::sync::Mutex::default(),
             removed: Removed::default(),
+            damages,
             journals: Mutex::default(),
             loops: Mutex::default(),
         });

@@ -42,6 +42,7 @@ use crate::index::PartitionCounts;
 use crate::index::PartitionDescriptor;
 use crate::index::Target;
 use crate::index::create_map;
+use crate::manager::PolicyConfig;
 use crate::manager::audit_line;
 use crate::manager::hosts::loads::Loads;
 use crate::manager::hosts::placement::Hosts;
@@ -64,10 +65,12 @@ const REMOVES_EVERY: Duration = Duration::from_secs(10);
 const REMOVES_APART: Duration = Duration::from_secs(3);
 /// A process has so much time to open one of the partitions that it got.
 const OPENS_WITHIN: Duration = Duration::from_secs(10);
+/// A new manager gives the processes so much longer: after a power cut all open everything.
+const OPENS_AT_FIRST: Duration = Duration::from_secs(50);
 /// How long it is waited for the answer whether a partition is served.
 const ANSWERS_WITHIN: Duration = Duration::from_millis(500);
 /// How many partitions are asked for at a time.
-const ASKED_AT_ONCE: usize = 32;
+const ASKED_AT_ONCE: usize = 128;
 /// One that has not gets nothing for so long.
 const AVOIDED_FOR: Duration = Duration::from_secs(60);
 /// How often a partition is moved from one process to another.
@@ -113,6 +116,8 @@ pub struct HostManager {
     pub watch: Arc<dyn WatchHolder>,
     /// Moves partitions.
     pub moves: Arc<dyn MovesPartitions>,
+    /// What a hot partition is; `None` if load moves none.
+    pub policy: Option<PolicyConfig>,
     /// Gets a line for each move.
     pub audit_log: AuditLog,
     /// The time.
@@ -160,6 +165,12 @@ impl HostManager {
     pub async fn run(&self) {
         let began = self.clock.monotonic();
         let mut known = Known::default();
+        // The one before may have given them away a moment ago.
+        for found in self.map.all(|_| true) {
+            let (at, since) = (found.descriptor.host.node(), began + OPENS_AT_FIRST);
+            let before = Revision(found.revision.0.saturating_sub(1));
+            known.opening.insert(found.descriptor.id, Opening { at, since, before });
+        }
         let mut watched: BTreeSet<NodeId> = BTreeSet::new();
         let mut gone = FuturesUnordered::new();
         let mut giving = FuturesUnordered::new();
@@ -173,13 +184,16 @@ impl HostManager {
                     gone.push(self.is_gone(*claim, known.removes_from(node)));
                 }
             }
-            known.note_moves(self.map.nodes(), self.clock.monotonic());
+            self.note_moves(&mut known);
             let may_return = self.clock.monotonic() < began + RETURN;
             self.follow_opening(&claims, &mut known).await;
             if let Err(error) = self.give_out(&claims, may_return, &mut known).await {
                 tracing::warn!(%error, "partitions are not given out yet");
             }
-            if counting.is_empty() && known.loads.is_due(self.clock.monotonic()) {
+            if self.policy.is_some()
+                && counting.is_empty()
+                && known.loads.is_due(self.clock.monotonic())
+            {
                 counting.push(self.moves.counts());
             }
             if giving.is_empty()
@@ -204,13 +218,30 @@ impl HostManager {
                     }
                 }
                 Some(counts) = counting.next(), if !counting.is_empty() => {
+                    let policy = self.policy.unwrap_or_default();
                     let now = self.clock.monotonic();
-                    known.loads.note(now, counts, |id| self.map.find(id).is_some());
+                    known.loads.note(now, (counts, &policy), |id| self.map.find(id).is_some());
                 }
                 () = self.map.changed_after(seen) => {}
                 () = self.claims.changed_from(&claims) => {}
                 () = self.clock.sleep(LOOK) => {}
             }
+        }
+    }
+
+    /// Notes which partitions are elsewhere than the last time, but for those that this manager
+    /// has given out. An operator has moved them, and they may not be served there.
+    fn note_moves(&self, known: &mut Known) {
+        let now = self.clock.monotonic();
+        for (id, before) in std::mem::replace(&mut known.at, self.map.nodes()) {
+            let moved = known.at.get(&id).filter(|node| **node != before);
+            let Some((at, found)) = moved.copied().zip(self.map.find(id)) else { continue };
+            if known.opening.contains_key(&id) {
+                continue;
+            }
+            known.moved.insert(id, now);
+            let before = Revision(found.revision.0.saturating_sub(1));
+            known.opening.insert(id, Opening { at, since: now, before });
         }
     }
 
@@ -250,7 +281,7 @@ impl HostManager {
             let Some(Opening { at, .. }) = known.opening.remove(&id) else { continue };
             known.taken_back.remove(&id);
             let others = known.opening.values_mut().filter(|other| other.at == at);
-            others.for_each(|other| other.since = now);
+            others.for_each(|other| other.since = other.since.max(now));
         }
         let late = known.opening.iter().filter(|(_, one)| now >= one.since + OPENS_WITHIN);
         let late: BTreeMap<PartitionId, NodeId> = late.map(|(id, one)| (*id, one.at)).collect();
@@ -415,17 +446,6 @@ impl Known {
         let of_node = self.removed.get(&node).map(|at| *at + REMOVES_EVERY);
         let of_others = self.removed.values().max().map(|at| *at + REMOVES_APART);
         of_node.max(of_others).unwrap_or_default()
-    }
-
-    /// Notes which partitions are elsewhere than the last time, but for those that this manager
-    /// has given out.
-    fn note_moves(&mut self, at: BTreeMap<PartitionId, NodeId>, now: Duration) {
-        for (id, before) in std::mem::replace(&mut self.at, at) {
-            let is_elsewhere = self.at.get(&id).is_some_and(|node| *node != before);
-            if is_elsewhere && !self.opening.contains_key(&id) {
-                self.moved.insert(id, now);
-            }
-        }
     }
 
     fn note_given(&mut self, placed: &Placed, now: Duration) {

@@ -30,6 +30,7 @@ pub(super) use front_role::FrontEndSetup;
 pub(super) use front_role::FrontRole;
 pub(super) use front_role::seal_all;
 pub(super) use index_role::IndexRole;
+pub(super) use index_role::balancing;
 
 /// The running roles of a node alone.
 #[derive(Debug)]

@@ -49,6 +49,7 @@ use blockyard::index::remote::KnownWriters;
 use blockyard::index::remote::Peers;
 use blockyard::index::remote::ServedIndex;
 use blockyard::manager::HostManager;
+use blockyard::manager::PolicyConfig;
 use blockyard::node::assembly::Base;
 use blockyard::node::assembly::IndexParts;
 use blockyard::node::assembly::IndexPlan;
@@ -379,7 +380,8 @@ impl IndexLives {
         let others = (Arc::clone(&claims), Servers::of(nodes, &caller) as Arc<dyn Peers>);
         let index = ClusterIndex::new((identity.node, served), others, Arc::clone(&env.clock));
         let index = Arc::new(index);
-        let partitions = ClusterPartitions::new(Arc::clone(&index), Arc::clone(&map));
+        let partitions =
+            ClusterPartitions::new(Arc::clone(&index), Arc::clone(&map), env.tasks.clone());
         let moves = Moves { index, partitions };
         let (alive, clock) = (self.alive.clone(), Arc::clone(&env.clock));
         let manager = HostManager {
@@ -390,6 +392,7 @@ impl IndexLives {
             claims,
             watch: Arc::new(Gone { alive, clock: Arc::clone(&clock) }),
             moves: Arc::new(moves),
+            policy: Some(PolicyConfig::default()),
             audit_log: AuditLog::default(),
             clock,
         };

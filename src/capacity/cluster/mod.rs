@@ -8,6 +8,7 @@
 //! - `ends.rs`: fences, seals and removals;
 //! - `leases.rs`: whether the owner of a log may answer reads;
 //! - `settler.rs`: the end of copies that nobody else seals;
+//! - `mend.rs`: damaged copies of this node;
 //! - `repair.rs`: new members for groups whose nodes are gone;
 //! - `as_capacity.rs`: all of that behind the trait.
 //!
@@ -21,6 +22,7 @@ mod as_capacity;
 mod ends;
 mod ids;
 mod leases;
+mod mend;
 mod nodes;
 mod readers;
 mod repair;

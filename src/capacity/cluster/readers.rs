@@ -19,6 +19,7 @@ use super::ClusterCapacity;
 use super::Found;
 use super::of_another_node;
 use crate::capacity::CopyInfo;
+use crate::capacity::Damage;
 use crate::capacity::Error;
 use crate::capacity::ExtentInfo;
 use crate::capacity::ExtentState;
@@ -36,7 +37,7 @@ use crate::types::Location;
 /// A read that takes longer is sent to another member too.
 const SLOW_READ: Duration = Duration::from_millis(500);
 /// Bytes of frames that are asked for together.
-const FRAMES_BYTES: u64 = 1 << 20;
+pub(super) const FRAMES_BYTES: u64 = 1 << 20;
 
 /// Places from which the next frames are kept.
 const STRETCHES_MAX: usize = 128;
@@ -125,10 +126,11 @@ impl ClusterCapacity {
         let read = |member: Arc<dyn Member>| {
             let range = range.clone();
             async move {
-                let parts = member.read(location, range.clone()).await?;
-                verify(location, &range, &parts)
+                let read = member.read(location, range.clone()).await;
+                (member, read.and_then(|parts| verify(location, &range, &parts)))
             }
         };
+        let mut damaged = Vec::new();
         let mut members = self.reachable(&record).into_iter();
         let mut reads = FuturesUnordered::new();
         // The next member is asked too when one is slow or fails.
@@ -141,9 +143,20 @@ impl ClusterCapacity {
             let is_last = members.len() == 0;
             tokio::select! {
                 biased;
-                Some(answer) = reads.next() => match answer {
-                    Ok(pieces) => return Ok(pieces),
-                    Err(error) => failures.add(error),
+                Some((member, answer)) = reads.next() => match answer {
+                    Ok(pieces) => {
+                        // Where another copy is good, it is the copy that is damaged.
+                        for (member, damage) in damaged {
+                            self.tell_of_damage(member, damage);
+                        }
+                        return Ok(pieces);
+                    }
+                    Err(error) => {
+                        if let Error::Corrupt { extent, offset } = error {
+                            damaged.push((member, Damage { extent, offset }));
+                        }
+                        failures.add(error);
+                    }
                 },
                 () = self.env.clock.sleep(SLOW_READ), if !is_last => {}
             }

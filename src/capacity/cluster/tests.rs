@@ -5,6 +5,7 @@ mod heeding;
 mod histories;
 mod ids;
 mod leases;
+mod mend;
 mod repair;
 
 use std::collections::BTreeMap;

@@ -154,6 +154,7 @@ mod tests {
     use super::*;
     use crate::capacity::CapacityConfig;
     use crate::capacity::CapacityMetrics;
+    use crate::capacity::Damages;
     use crate::capacity::ExtentKind;
     use crate::capacity::disk::open::open_all;
     use crate::capacity::disk::opening::Opening;
@@ -173,7 +174,8 @@ mod tests {
             tasks: Tasks::new(),
         };
         let (config, metrics) = (CapacityConfig::small(), CapacityMetrics::default());
-        let opening = Opening { env, config, metrics, stop: CancellationToken::new() };
+        let (damages, stop) = (Damages::default(), CancellationToken::new());
+        let opening = Opening { env, config, metrics, damages, stop };
         let disk = SimDisk::new(1, 64 << 20).disk();
         let store = open_all(vec![disk], &opening).await.unwrap().remove(0).unwrap().store;
         let slot = Slot { sealed: true, ..Slot::new(1, Epoch::new(1)) };

@@ -13,7 +13,8 @@
 //!    open files.
 //! 5. `free.rs`: dead ranges, holes, removal; `compact.rs`: copies live frames to a new file;
 //!    `copy.rs`: copies them to another disk.
-//! 6. `scrub.rs`: finds damage while the node runs; `check.rs`: finds damage while it is stopped.
+//! 6. `scrub.rs`: finds damage while the node runs; `mend.rs`: mends a frame with that of another
+//!    copy; `check.rs`: finds damage while the node is stopped.
 //! 7. `catalog.rs`, `catalog_sim.rs`: the list of sealed extents, so that a start does not read
 //!    each file.
 //! 8. `invariants.rs`: assertions that stop the disk.
@@ -38,6 +39,7 @@ pub(super) mod format;
 mod found_open;
 mod free;
 mod invariants;
+pub(super) mod mend;
 pub(super) mod open;
 pub(super) mod open_error;
 mod open_files;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::capacity::config::CapacityConfig;
+use crate::capacity::damages::Damages;
 use crate::capacity::disk::store::Store;
 use crate::capacity::extent::memory::Extent;
 use crate::capacity::metrics::CapacityMetrics;
@@ -15,6 +16,7 @@ pub(crate) struct Opening {
     pub(crate) env: Env,
     pub(crate) config: CapacityConfig,
     pub(crate) metrics: CapacityMetrics,
+    pub(crate) damages: Damages,
     pub(crate) stop: CancellationToken,
 }
 

@@ -116,7 +116,7 @@ impl Recovery<'_> {
         journal_file: Arc<dyn DiskFile>,
         superblock: Superblock,
     ) -> Result<Store, OpenError> {
-        let Opening { env, config, metrics, stop } = self.opening;
+        let Opening { env, config, metrics, damages, stop } = self.opening;
         let name = DiskName::of(&*self.disk, self.number);
         let health = Arc::new(Health::new(name.clone(), metrics.clone(), env.tasks.health()));
         let space = self.disk.space().await.map_err(|e| self.failed(e))?;
@@ -139,6 +139,7 @@ impl Recovery<'_> {
             journal,
             catalog: self.catalog,
             space: SpaceWatch::new(name, space, env.clock.monotonic()),
+            damages: damages.clone(),
             stop: stop.child_token(),
         }))
     }

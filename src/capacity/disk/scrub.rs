@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::capacity::Damage;
 use crate::capacity::Error;
 use crate::capacity::ScrubReport;
 use crate::capacity::disk::store::Store;
@@ -46,6 +47,8 @@ pub(crate) struct Findings {
     pub(crate) report: ScrubReport,
     /// Offsets of frames with a page of zeros: a free gave the page back, or it was lost.
     pub(crate) holed: Vec<ExtentOffset>,
+    /// Where the examination is, or has ended.
+    pub(crate) at: ExtentOffset,
 }
 
 /// Scrubs in rounds until the schedule's `stop`; settled extents are examined between two rounds.
@@ -113,8 +116,14 @@ impl Store {
                     "the scrub found a damaged first page or map: no frame of the extent can be \
                      read"
                 );
+                self.note_damage(extent, offset);
                 scrubbed(extent, false);
                 return Ok(ScrubReport { corrupt: vec![(id, offset)], ..ScrubReport::default() });
+            }
+            // The file is missing.
+            Err(error @ Error::NoSuchExtent { .. }) if extent.state().status == Status::Here => {
+                self.note_damage(extent, ExtentOffset::START);
+                return Err(error);
             }
             body => body?,
         };
@@ -129,11 +138,14 @@ impl Store {
             let from = found.report.bytes;
             if let Err(error) = scrub_range(&mut walker, extent.id, range, &mut found).await {
                 // Later live ranges are still examined.
+                self.note_damage(extent, found.at);
                 unreadable.get_or_insert(error);
             }
-            let Findings { report, holed } = &mut found;
+            let Findings { report, holed, .. } = &mut found;
             let holed = std::mem::take(holed);
             if frees.may_lack_any() {
+                // Another copy may still have those frames.
+                holed.iter().for_each(|at| self.note_damage(extent, *at));
                 unsure += holed.len();
             } else {
                 // All freed ranges are known, so a page of zeros in a live frame is a lost page.
@@ -154,6 +166,7 @@ impl Store {
         report.corrupt.retain(|&(_, offset)| still_live(extent, offset));
         for &(id, offset) in &report.corrupt {
             self.metrics.corrupt_frames.inc();
+            self.note_damage(extent, offset);
             let offset = offset.get();
             tracing::error!(
                 extent = %id, offset,
@@ -164,6 +177,11 @@ impl Store {
             Some(error) => Err(Error::Unreadable { extent: extent.id, reason: error.to_string() }),
             None => Ok(report),
         }
+    }
+
+    /// Notes damage for those who mend it.
+    pub(crate) fn note_damage(&self, extent: &Extent, offset: ExtentOffset) {
+        self.damages.note(Damage { extent: extent.id, offset });
     }
 }
 
@@ -180,45 +198,45 @@ pub(crate) async fn scrub_range(
     range: Range<ExtentOffset>,
     found: &mut Findings,
 ) -> Result<(), DiskError> {
-    let Findings { report, holed: holed_frames } = found;
-    let mut at = range.start;
+    let Findings { report, holed: holed_frames, at } = found;
+    *at = range.start;
     let mut hole = false;
-    while at < range.end {
-        match walker.examine(at).await? {
+    while *at < range.end {
+        match walker.examine(*at).await? {
             Found::Frame { end } => {
                 report.frames += 1;
-                report.bytes += end - at;
-                at = end;
+                report.bytes += end - *at;
+                *at = end;
                 hole = false;
             }
             Found::Damaged { end, holed } => {
                 report.frames += 1;
                 if holed {
-                    holed_frames.push(at);
+                    holed_frames.push(*at);
                 } else {
-                    report.corrupt.push((extent, at));
+                    report.corrupt.push((extent, *at));
                 }
-                at = end;
+                *at = end;
                 hole = false;
             }
-            Found::Nothing if walker.is_hole(at).await? => {
+            Found::Nothing if walker.is_hole(*at).await? => {
                 // Padding never begins at the start of a page, so this was a frame.
                 if at.get().is_multiple_of(PAGE) && !hole {
-                    holed_frames.push(at);
+                    holed_frames.push(*at);
                 }
                 // If other bytes are in the page, this is padding. Otherwise the page may have been
                 // given back by a free that the catalog has lost, and the bytes after it may be the
                 // rest of a freed frame.
-                hole = walker.is_hole(offset_down(at)).await?;
-                at = offset_up(at + 1);
+                hole = walker.is_hole(offset_down(*at)).await?;
+                *at = offset_up(*at + 1);
             }
             Found::Nothing => {
-                if offset_up(at + 1) < range.end && walker.before_hole(at).await? {
-                    holed_frames.push(at);
+                if offset_up(*at + 1) < range.end && walker.before_hole(*at).await? {
+                    holed_frames.push(*at);
                 } else if !hole {
-                    report.corrupt.push((extent, at));
+                    report.corrupt.push((extent, *at));
                 }
-                at = walker.search(at + 1..range.end).await?.unwrap_or(range.end);
+                *at = walker.search(*at + 1..range.end).await?.unwrap_or(range.end);
                 hole = false;
             }
         }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
 use crate::capacity::CapacityConfig;
+use crate::capacity::Damages;
 use crate::capacity::Error;
 use crate::capacity::ExtentKind;
 use crate::capacity::disk::catalog::{Catalog, Change};
@@ -49,6 +50,8 @@ pub(crate) struct Store {
     pub(crate) catalog: Arc<dyn Catalog>,
     /// Free space.
     pub(crate) space: SpaceWatch,
+    /// Gets what the scrub and readers find damaged.
+    pub(crate) damages: Damages,
     /// Fires when the node stops.
     pub(crate) stopping: CancellationToken,
     /// Held by the one checkpoint that may run.
@@ -81,6 +84,7 @@ pub(crate) struct StoreSetup {
     pub(crate) journal: Journal,
     pub(crate) catalog: Arc<dyn Catalog>,
     pub(crate) space: SpaceWatch,
+    pub(crate) damages: Damages,
     pub(crate) stop: CancellationToken,
 }
 
@@ -119,6 +123,7 @@ impl Store {
             journal: setup.journal,
             catalog: setup.catalog,
             space: setup.space,
+            damages: setup.damages,
             stopping: setup.stop,
             checkpointing: tokio::sync::Mutex::default(),
             sparse: Mutex::default(),

@@ -126,6 +126,21 @@ impl Body {
         };
         self.file.read_at(at.get(), index(len)).await
     }
+
+    /// Writes bytes over those at a logical offset. They are not durable before a sync of the file.
+    /// What no entry of the map covers is left out: nobody reads it.
+    pub(crate) async fn write(&self, offset: ExtentOffset, bytes: &Bytes) -> Result<(), DiskError> {
+        let Some(map) = &self.map else {
+            return self.file.write_at(file_offset(offset).get(), vec![bytes.clone()]).await;
+        };
+        let (mut at, mut rest) = (offset, bytes.clone());
+        while let Some(InFile { at: place, left }) = map.find(at).filter(|_| !rest.is_empty()) {
+            let piece = rest.split_to(index(left.min(size(rest.len()))));
+            at = at + size(piece.len());
+            self.file.write_at(place.get(), vec![piece]).await?;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

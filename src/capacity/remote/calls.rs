@@ -9,6 +9,7 @@ use super::error::CallFailed;
 use crate::capacity::Audited;
 use crate::capacity::CopyId;
 use crate::capacity::CopyInfo;
+use crate::capacity::Damage;
 use crate::capacity::Durability;
 use crate::capacity::OwnedLog;
 use crate::capacity::groups::MemberReport;
@@ -101,6 +102,10 @@ method! {
 method! {
     /// Gives read leases back.
     GiveBack = 0x0110, Vec<OwnedLog> => ()
+}
+method! {
+    /// A reader found this place damaged.
+    NoteDamage = 0x0111, Damage => ()
 }
 
 /// A call of [`Append`].
@@ -201,6 +206,7 @@ pub(in crate::capacity) fn decode_any(bytes: &[u8]) -> usize {
         messages_in::<Report>(bytes),
         messages_in::<LeaseLeft>(bytes),
         messages_in::<GiveBack>(bytes),
+        messages_in::<NoteDamage>(bytes),
     ];
     taken.iter().sum()
 }

@@ -24,6 +24,7 @@ use super::calls::FramesCall;
 use super::calls::Free;
 use super::calls::GiveBack;
 use super::calls::LeaseLeft;
+use super::calls::NoteDamage;
 use super::calls::Outcome;
 use super::calls::PartLengths;
 use super::calls::Read;
@@ -37,6 +38,7 @@ use super::calls::SealAtCall;
 use crate::capacity::Audited;
 use crate::capacity::CopyId;
 use crate::capacity::CopyInfo;
+use crate::capacity::Damage;
 use crate::capacity::Error;
 use crate::capacity::Extension;
 use crate::capacity::FRAME_PAYLOAD_MAX;
@@ -291,6 +293,10 @@ impl Member for RemoteMember {
         audited: Audited,
     ) -> Result<(), Error> {
         self.ask::<Retain, _>(RetainCall { extent, live: live.to_vec(), audited }).await
+    }
+
+    async fn note_damage(&self, damage: Damage) -> Result<(), Error> {
+        self.ask::<NoteDamage, _>(damage).await
     }
 
     async fn remove(&self, extent: ExtentId) -> Result<(), Error> {

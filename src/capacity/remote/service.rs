@@ -22,6 +22,7 @@ use super::calls::FramesCall;
 use super::calls::Free;
 use super::calls::GiveBack;
 use super::calls::LeaseLeft;
+use super::calls::NoteDamage;
 use super::calls::Outcome;
 use super::calls::PartLengths;
 use super::calls::Read;
@@ -139,6 +140,7 @@ impl Service for MemberService {
             Dead::NUMBER,
             Report::NUMBER,
             LeaseLeft::NUMBER,
+            NoteDamage::NUMBER,
         ];
         reads.contains(&method)
     }
@@ -179,6 +181,10 @@ impl Service for MemberService {
             Retain::NUMBER => {
                 let RetainCall { extent, live, audited } = call.decode::<Retain>()?;
                 answered::<Retain, _>(member.retain(extent, &live, audited).await)
+            }
+            NoteDamage::NUMBER => {
+                let damage = call.decode::<NoteDamage>()?;
+                answered::<NoteDamage, _>(member.note_damage(damage).await)
             }
             Remove::NUMBER => answered::<Remove, _>(member.remove(call.decode::<Remove>()?).await),
             Report::NUMBER => answered::<Report, _>(member.report(call.decode::<Report>()?).await),

@@ -20,6 +20,7 @@ use super::calls::FramesCall;
 use super::calls::Free;
 use super::calls::GiveBack;
 use super::calls::LeaseLeft;
+use super::calls::NoteDamage;
 use super::calls::Outcome;
 use super::calls::PartLengths;
 use super::calls::Read;
@@ -34,6 +35,7 @@ use super::error::CallFailed;
 use crate::capacity::Audited;
 use crate::capacity::CopyId;
 use crate::capacity::CopyInfo;
+use crate::capacity::Damage;
 use crate::capacity::Durability;
 use crate::capacity::Error;
 use crate::capacity::ExtentKind;
@@ -144,6 +146,8 @@ fn questions_have_golden_bytes() {
         &[0, 1, id[0], id[1]],
     );
     method::<GiveBack>(0x0110, &logs, &[1, id[0], id[1], 7], &Ok(()), &[0]);
+    let damage = Damage { extent: EXTENT, offset: END };
+    method::<NoteDamage>(0x0111, &damage, &[id[0], id[1], 9], &Ok(()), &[0]);
     method::<LeaseLeft>(0x010F, &EXTENT, &id, &Ok(1200), &[0, 0xB0, 0x09]);
     let report = MemberReport {
         node: NodeId::new(4),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::Deserializer;
 use serde::Serialize;
 use thiserror::Error as ThisError;
 
@@ -116,7 +117,37 @@ pub enum ChangeError {
     Failed(Error),
     /// A merge moved partitions to one host and was then refused. They stay there.
     #[error("partitions were moved to one host, but not merged: {0}")]
-    PartlyDone(Box<Self>),
+    PartlyDone(#[serde(deserialize_with = "whole")] Box<Self>),
+}
+
+/// An error that is no [`ChangeError::PartlyDone`], as a message holds it: the first variants.
+#[derive(Deserialize)]
+enum Whole {
+    NoSuchPartition,
+    BadKeys,
+    Striped,
+    NotStripable,
+    NotNeighbours,
+    NoSuchHost,
+    Busy(Cow<'static, str>),
+    Refused(Error),
+    Failed(Error),
+}
+
+/// Decodes the reason of a change that was partly done. A deeper level is refused, so that a
+/// message cannot exhaust the stack.
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<ChangeError>, D::Error> {
+    Ok(Box::new(match Whole::deserialize(deserializer)? {
+        Whole::NoSuchPartition => ChangeError::NoSuchPartition,
+        Whole::BadKeys => ChangeError::BadKeys,
+        Whole::Striped => ChangeError::Striped,
+        Whole::NotStripable => ChangeError::NotStripable,
+        Whole::NotNeighbours => ChangeError::NotNeighbours,
+        Whole::NoSuchHost => ChangeError::NoSuchHost,
+        Whole::Busy(why) => ChangeError::Busy(why),
+        Whole::Refused(error) => ChangeError::Refused(error),
+        Whole::Failed(error) => ChangeError::Failed(error),
+    }))
 }
 
 impl ChangeError {

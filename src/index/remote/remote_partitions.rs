@@ -61,10 +61,7 @@ impl RemotePartitions {
         M::Call: Sync,
     {
         let answer = self.index.call::<M, T>(self.node, call, ANSWER_MAX, SHOWN_WITHIN).await;
-        done(answer).map_err(|not| match not {
-            Unmade::NotDone(why) | Unmade::Unknown(why) => Error::NoAnswer(why),
-            Unmade::Failed(error) => error,
-        })
+        done(answer).map_err(not_answered)
     }
 }
 
@@ -91,9 +88,17 @@ fn done<T>(answer: Result<Answer<T>, Unanswered>) -> Result<T, Unmade> {
     }
 }
 
+/// The error of a question.
+fn not_answered(not: Unmade) -> Error {
+    match not {
+        Unmade::NotDone(why) | Unmade::Unknown(why) => Error::NoAnswer(why),
+        Unmade::Failed(error) => error,
+    }
+}
+
 fn not_changed(not: Unmade) -> ChangeError {
     match not {
-        Unmade::NotDone(why) => ChangeError::Busy(why.into()),
+        Unmade::NotDone(why) => ChangeError::Refused(Error::NoAnswer(why)),
         Unmade::Unknown(why) => ChangeError::Failed(Error::NoAnswer(why)),
         Unmade::Failed(error) => ChangeError::Failed(error),
     }
@@ -124,7 +129,8 @@ impl PartitionControl for RemotePartitions {
     ) -> Result<Vec<RoutingKey>, ChangeError> {
         let call = EvenCutsCall { partition, parts: number(parts) };
         let cuts = self.index.call::<EvenCuts, _>(self.node, &call, ANSWER_MAX, CALL_TIME).await;
-        done(cuts).map_err(not_changed)?
+        // It was only a question.
+        done(cuts).map_err(|not| ChangeError::Refused(not_answered(not)))?
     }
 
     async fn row_spread(
@@ -132,8 +138,9 @@ impl PartitionControl for RemotePartitions {
         range: &KeyRange,
         parts: usize,
     ) -> Result<Vec<(RoutingKey, u64)>, Error> {
-        self.shown::<RowSpread, _>(&RowSpreadCall { range: range.clone(), parts: number(parts) })
-            .await
+        let call = RowSpreadCall { range: range.clone(), parts: number(parts) };
+        let spread = self.index.call::<RowSpread, _>(self.node, &call, ANSWER_MAX, CALL_TIME).await;
+        done(spread).map_err(not_answered)
     }
 
     async fn change(&self, plan: Plan) -> Result<Changed, ChangeError> {
@@ -145,7 +152,11 @@ impl PartitionControl for RemotePartitions {
         let call = GiveCall { target, to };
         let given = self.index.call::<Give, _>(self.node, &call, SMALL_ANSWER, CALL_TIME).await;
         done(given).map_err(|not| match not {
-            Unmade::NotDone(why) | Unmade::Unknown(why) => Error::NoAnswer(why),
+            Unmade::NotDone(why) => {
+                tracing::debug!(why, "a partition is not given now");
+                Error::Overloaded
+            }
+            Unmade::Unknown(why) => Error::NoAnswer(why),
             Unmade::Failed(error) => error,
         })
     }

@@ -27,18 +27,22 @@ use crate::env::Clock;
 use crate::index::api::Error;
 use crate::index::api::IndexHost;
 use crate::index::api::PartitionControl;
+use crate::index::api::Plan;
 use crate::rpc::Incoming;
 use crate::rpc::Method;
 use crate::rpc::NodeIdentity;
 use crate::rpc::Refusal;
 use crate::rpc::Reply;
 use crate::rpc::Service;
+use crate::types::RoutingKey;
 
 /// The upper byte of the methods of the index.
 pub const INDEX_SERVICE: u8 = 2;
 
 /// The most parts that a command divides a range into.
 const PARTS_MAX: usize = 256;
+/// The most keys of a spread of rows, for each part.
+const KEYS_PER_PART: usize = 64;
 
 /// Answers the calls of front ends of other processes.
 #[derive(Debug)]
@@ -110,6 +114,9 @@ impl IndexService {
 
     async fn change(&self, call: &Incoming) -> Result<Reply, Refusal> {
         let plan = call.decode::<Change>()?;
+        if matches!(plan, Plan::SplitEvenly(_, parts) if parts > PARTS_MAX) {
+            return Err(Refusal::Malformed);
+        }
         let Some(control) = self.control_for(call.from) else {
             return Ok(not_here::<Change, _>());
         };
@@ -142,7 +149,9 @@ impl IndexService {
             }
             RowSpread::NUMBER => {
                 let RowSpreadCall { range, parts } = call.decode::<RowSpread>()?;
-                let spread = control.row_spread(&range, parts_of(parts)?).await;
+                let parts = parts_of(parts)?;
+                let spread = control.row_spread(&range, parts).await;
+                let spread = spread.map(|spread| thinned(&spread, parts * KEYS_PER_PART));
                 Ok(within::<RowSpread, _>(&answered(spread), most))
             }
             _ => Err(Refusal::UnknownMethod),
@@ -158,6 +167,14 @@ impl IndexService {
         let all = self.served.front_ends(&*self.front_ends);
         Ok(Reply::of::<FrontEndsOf>(&Answer::Done(all), Vec::new()))
     }
+}
+
+/// At most so many keys, each with the weights up to the next one.
+fn thinned(spread: &[(RoutingKey, u64)], keys_max: usize) -> Vec<(RoutingKey, u64)> {
+    let together = spread.len().div_ceil(keys_max.max(1)).max(1);
+    let weight = |some: &[(RoutingKey, u64)]| some.iter().map(|(_, weight)| weight).sum();
+    let groups = spread.chunks(together);
+    groups.filter_map(|some| Some((some.first()?.0.clone(), weight(some)))).collect()
 }
 
 /// How many parts a caller wants, if it is a number that a command takes.

@@ -4,6 +4,7 @@
 //! A split or merge of this process names it in the new descriptors too. Those partitions are not
 //! opened here: an old partition is open until the new ones replace it, and has their keys.
 
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,10 +25,13 @@ use crate::types::PartitionId;
 const PARALLEL: usize = 256;
 /// How often it is looked without a change of the map.
 const LOOK: Duration = Duration::from_secs(1);
-/// How soon after a try that failed.
+/// How soon after a try that failed. The pause doubles with each one.
 const AGAIN: Duration = Duration::from_millis(50);
+/// The longest pause.
+const AGAIN_MAX: Duration = Duration::from_secs(2);
 
 /// What became of a partition that was not where the map has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Placed {
     /// It is, or is tried again.
     Done,
@@ -47,28 +51,41 @@ impl IndexServer {
 
     async fn keep_to_map(self: Arc<Self>, map: Arc<FollowedMap>) {
         let Ok(deps) = self.deps() else { return };
-        let clock = Arc::clone(&deps.env.clock);
-        let mut trying = BTreeSet::new();
+        let (clock, tasks) = (Arc::clone(&deps.env.clock), deps.env.tasks.clone());
+        // Those that are tried, and how often one has failed.
+        let (mut trying, mut failed) = (BTreeSet::new(), BTreeMap::<PartitionId, u32>::new());
         let mut tries = FuturesUnordered::new();
         while !self.stop.is_cancelled() {
             let seen = map.revision();
             let room = PARALLEL.saturating_sub(trying.len());
             let misplaced = self.misplaced(&map);
+            failed.retain(|id, _| misplaced.contains(id));
             let new: Vec<PartitionId> = misplaced.difference(&trying).take(room).copied().collect();
             for id in new {
                 trying.insert(id);
-                let (server, map, clock) = (&self, &map, Arc::clone(&clock));
-                tries.push(async move {
-                    if matches!(server.place(map, id).await, Placed::Again) {
-                        clock.sleep(AGAIN).await;
+                let pause = pause_after(failed.get(&id).copied().unwrap_or_default());
+                let (server, map, clock) =
+                    (Arc::clone(&self), Arc::clone(&map), Arc::clone(&clock));
+                // In a task of its own, so that a panic ends no other one.
+                let placing = tasks.spawn("assigned partition", async move {
+                    let placed = server.place(&map, id).await;
+                    if placed == Placed::Again {
+                        clock.sleep(pause).await;
                     }
-                    id
+                    placed
                 });
+                tries.push(async move { (id, placing.await.unwrap_or(Placed::Again)) });
             }
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => {}
-                Some(id) = tries.next(), if !tries.is_empty() => drop(trying.remove(&id)),
+                Some((id, placed)) = tries.next(), if !tries.is_empty() => {
+                    trying.remove(&id);
+                    match placed {
+                        Placed::Done => drop(failed.remove(&id)),
+                        Placed::Again => *failed.entry(id).or_default() += 1,
+                    }
+                }
                 () = map.changed_after(seen) => {}
                 () = clock.sleep(LOOK) => {}
             }
@@ -100,7 +117,8 @@ impl IndexServer {
     fn has(&self, one: &PartitionDescriptor) -> bool {
         self.hosts.iter().any(|host| match host.opened.get(one.id) {
             Some(open) => !is_lost(&open) && open.core.epoch >= one.epoch,
-            None => host.opened.has(one.id),
+            // One that did not open here may have been mended by another process since.
+            None => host.opened.has_closed(one.id, one.epoch),
         })
     }
 
@@ -171,13 +189,17 @@ impl IndexServer {
                 host.opened.get(id).filter(|old| old.core.epoch <= epoch || is_lost(old))
             {
                 tracing::info!(partition = %id, "the partition is not served here any more");
-                host.opened.replace(&[Arc::clone(&old)], Vec::new());
-                old.abandon().await;
+                host.leave(&old).await;
                 placed = Placed::Done;
             }
         }
         placed
     }
+}
+
+/// The pause after a try, when so many before it have failed.
+fn pause_after(failed: u32) -> Duration {
+    AGAIN.saturating_mul(1 << failed.min(10)).min(AGAIN_MAX)
 }
 
 /// Whether another process has fenced a partition.

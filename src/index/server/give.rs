@@ -1,7 +1,5 @@
 //! Gives a partition to a process of another node.
 
-use std::sync::Arc;
-
 use crate::index::api::{ChangeError, Changed, Error};
 use crate::index::engine;
 use crate::index::engine::NotMoved;
@@ -23,12 +21,7 @@ pub(super) async fn give_away(
         Err(NotMoved::Unread(reason)) => return Err(Error::Unavailable(reason).into()),
         Err(NotMoved::Failed(failed) | NotMoved::Owned(failed, _)) => return Err(failed.into()),
     };
-    let logs = old.newest_logs();
-    from.opened.replace(&[Arc::clone(&old)], Vec::new());
-    old.abandon().await;
-    if let Some(leases) = &from.context.deps.leases {
-        leases.give_back(&logs).await;
-    }
+    from.leave(&old).await;
     let pause = from.context.deps.env.clock.monotonic().saturating_sub(frozen_at);
     tracing::info!(%partition, host = %to, ?pause, "the partition was given to another process");
     Ok(Changed { partitions: vec![partition], pause })

@@ -124,6 +124,17 @@ impl Host {
         }
     }
 
+    /// Serves a partition no more that another process has, or gets.
+    pub(crate) async fn leave(&self, old: &Arc<Partition>) {
+        let logs = old.newest_logs();
+        self.opened.replace(&[Arc::clone(old)], Vec::new());
+        old.abandon().await;
+        // The other process waits for the end of leases.
+        if let Some(leases) = &self.context.deps.leases {
+            leases.give_back(&logs).await;
+        }
+    }
+
     /// # Errors
     /// As of [`Opened::find`].
     pub(crate) fn partition(&self, target: Target) -> Result<Arc<Partition>, Error> {

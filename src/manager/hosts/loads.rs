@@ -29,8 +29,8 @@ struct Counted {
     at: Duration,
     requests: u64,
     cpu: Duration,
-    /// As a multiple of the load of a hot partition.
-    weight: f64,
+    /// As a multiple of the load of a hot partition; `None` before there are two answers.
+    weight: Option<f64>,
 }
 
 impl Loads {
@@ -47,7 +47,7 @@ impl Loads {
     pub(super) fn note(
         &mut self,
         now: Duration,
-        counts: Vec<PartitionCounts>,
+        (counts, policy): (Vec<PartitionCounts>, &PolicyConfig),
         are_known: impl Fn(PartitionId) -> bool,
     ) {
         for one in counts {
@@ -58,8 +58,9 @@ impl Loads {
                     before.weight
                 }
                 // A mean with what was before: a load of a moment moves nothing.
-                Some(before) => f64::midpoint(before.weight, weight(before, &one, now)),
-                None => 0.0,
+                Some(before) => weight(before, &one, (now, policy))
+                    .map(|new| before.weight.map_or(new, |before| f64::midpoint(before, new))),
+                None => None,
             };
             let PartitionCounts { id, host, requests, cpu, .. } = one;
             self.partitions.insert(id, Counted { host, at: now, requests, cpu, weight });
@@ -68,9 +69,9 @@ impl Loads {
         self.is_new = true;
     }
 
-    /// The load of a partition, as a multiple of that of a hot one; zero if it is not known.
-    pub(super) fn of(&self, partition: PartitionId) -> f64 {
-        self.partitions.get(&partition).map_or(0.0, |one| one.weight)
+    /// The load of a partition, as a multiple of that of a hot one, if it is known.
+    pub(super) fn of(&self, partition: PartitionId) -> Option<f64> {
+        self.partitions.get(&partition).and_then(|one| one.weight)
     }
 
     /// Whether there is an answer since the last time.
@@ -80,7 +81,11 @@ impl Loads {
 }
 
 /// The load since the last answer.
-fn weight(before: &Counted, now: &PartitionCounts, at: Duration) -> f64 {
+fn weight(
+    before: &Counted,
+    now: &PartitionCounts,
+    (at, policy): (Duration, &PolicyConfig),
+) -> Option<f64> {
     let elapsed = at.saturating_sub(before.at).as_secs_f64();
     if elapsed <= 0.0 {
         return before.weight;
@@ -88,7 +93,7 @@ fn weight(before: &Counted, now: &PartitionCounts, at: Duration) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "a rate")]
     let requests = now.requests.saturating_sub(before.requests) as f64;
     let cpu = now.cpu.saturating_sub(before.cpu).as_secs_f64();
-    PolicyConfig::default().weight_of(requests / elapsed, cpu / elapsed)
+    Some(policy.weight_of(requests / elapsed, cpu / elapsed))
 }
 
 #[cfg(test)]
@@ -108,36 +113,36 @@ mod tests {
         }
     }
 
-    fn weight_of(loads: &Loads, id: u64) -> f64 {
-        (loads.of(PartitionId::new(id)) * 1_000.0).round() / 1_000.0
+    /// In thousandths.
+    fn weight_of(loads: &Loads, id: u64) -> Option<u64> {
+        loads
+            .of(PartitionId::new(id))
+            .map(|weight| u64::try_from(Duration::from_secs_f64(weight).as_millis()).unwrap())
     }
 
     #[test]
     fn load_is_a_mean_that_survives_a_move() {
         let (mut loads, second) = (Loads::default(), Duration::from_secs);
+        let policy = PolicyConfig::default();
         assert!(loads.is_due(second(1)) && !loads.is_due(second(5)) && loads.is_due(second(6)));
-        loads.note(second(0), vec![counts(1, 1, 50_000), counts(2, 1, 0)], |_| true);
+        loads.note(second(0), (vec![counts(1, 1, 50_000), counts(2, 1, 0)], &policy), |_| true);
         assert!(loads.take_new() && !loads.take_new());
-        assert_eq!(
-            (weight_of(&loads, 1), weight_of(&loads, 9)),
-            (0.0, 0.0),
-            "nothing is known yet"
-        );
+        assert_eq!((weight_of(&loads, 1), weight_of(&loads, 9)), (None, None), "not known yet");
         // As much as a hot partition has.
-        loads.note(second(5), vec![counts(1, 1, 75_000), counts(2, 1, 0)], |_| true);
-        assert_eq!((weight_of(&loads, 1), weight_of(&loads, 2)), (0.5, 0.0));
-        loads.note(second(10), vec![counts(1, 1, 100_000)], |id| id.get() == 1);
-        assert_eq!(weight_of(&loads, 1), 0.75);
+        loads.note(second(5), (vec![counts(1, 1, 75_000), counts(2, 1, 0)], &policy), |_| true);
+        assert_eq!((weight_of(&loads, 1), weight_of(&loads, 2)), (Some(1_000), Some(0)));
+        loads.note(second(10), (vec![counts(1, 1, 75_000)], &policy), |id| id.get() == 1);
+        assert_eq!((weight_of(&loads, 1), weight_of(&loads, 2)), (Some(500), None));
         // Another process has it, and counts from zero.
-        loads.note(second(15), vec![counts(1, 2, 900)], |_| true);
-        assert_eq!(weight_of(&loads, 1), 0.75);
-        loads.note(second(20), vec![counts(1, 2, 900)], |_| true);
-        assert_eq!(weight_of(&loads, 1), 0.375);
+        loads.note(second(15), (vec![counts(1, 2, 900)], &policy), |_| true);
+        assert_eq!(weight_of(&loads, 1), Some(500));
+        loads.note(second(20), (vec![counts(1, 2, 900)], &policy), |_| true);
+        assert_eq!(weight_of(&loads, 1), Some(250));
         // A process that does not answer changes nothing.
-        loads.note(second(25), Vec::new(), |_| true);
-        assert_eq!(weight_of(&loads, 1), 0.375);
+        loads.note(second(25), (Vec::new(), &policy), |_| true);
+        assert_eq!(weight_of(&loads, 1), Some(250));
         let cpu = PartitionCounts { cpu: second(6), ..counts(1, 2, 900) };
-        loads.note(second(30), vec![cpu], |_| true);
-        assert_eq!(weight_of(&loads, 1), 0.688, "60 % of a processor is hot too");
+        loads.note(second(30), (vec![cpu], &policy), |_| true);
+        assert_eq!(weight_of(&loads, 1), Some(625), "60 % of a processor is hot too");
     }
 }

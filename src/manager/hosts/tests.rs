@@ -92,6 +92,7 @@ impl World {
             claims: Arc::clone(&claims),
             watch: Arc::new(Of(Arc::clone(self))),
             moves: Arc::new(Of(Arc::clone(self))),
+            policy: Some(PolicyConfig::default()),
             audit_log: AuditLog::default(),
             clock: Arc::clone(&self.env.clock),
         };
@@ -244,6 +245,23 @@ async fn partition_that_an_operator_moves_stays_for_a_moment() {
     assert_eq!(world.counts([1, 2]).await, ([2, 2], 0));
     let now = world.map().await;
     assert!(mine.iter().all(|one| now.iter().any(|now| now.id == one.id && now.host != one.host)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn partition_that_an_operator_moves_to_a_process_that_does_not_open_it_comes_back() {
+    let world = World::new();
+    world.claim(1).await;
+    world.claim(2).await;
+    drop(world.manage(4).await);
+    world.sleep(5_000).await;
+    world.closed.lock().unwrap().insert(NodeId::new(2));
+    let one = world.map().await.into_iter().find(|one| one.host.node().get() == 1).unwrap();
+    Of(Arc::clone(&world)).give(Target::of(&one), HostId::of(NodeId::new(2), 0)).await.unwrap();
+    world.sleep(5_000).await;
+    assert_eq!(world.counts([1, 2]).await, ([1, 3], 0));
+    world.sleep(10_000).await;
+    let now = world.map().await.into_iter().find(|now| now.id == one.id).unwrap();
+    assert_eq!(now.host.node().get(), 1);
 }
 
 /// Perhaps its files are damaged. Others go on.

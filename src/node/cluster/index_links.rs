@@ -1,6 +1,8 @@
 //! How this process reaches the index, and how the others ask it about its requests.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 
@@ -62,6 +64,16 @@ pub(super) struct IndexLinks {
 struct Sessions {
     here: NodeIdentity,
     table: Arc<NodeTable>,
+    refreshed: Refreshed,
+}
+
+/// Refreshes of the table.
+#[derive(Debug, Default)]
+struct Refreshed {
+    /// How many have begun.
+    begun: AtomicU64,
+    /// The number of the last one that succeeded. Held during a refresh.
+    last: tokio::sync::Mutex<u64>,
 }
 
 fn front_end(at: &NodeAt) -> Option<NodeIdentity> {
@@ -83,7 +95,22 @@ impl FrontEnds for Sessions {
         process == self.here || at.as_ref().and_then(front_end) == Some(process)
     }
 
+    /// One refresh serves all that wait for one when it begins.
     async fn refresh(&self) -> Result<(), Error> {
+        let seen = self.refreshed.begun.load(Ordering::SeqCst);
+        let mut last = self.refreshed.last.lock().await;
+        if *last > seen {
+            return Ok(());
+        }
+        let begun = self.refreshed.begun.fetch_add(1, Ordering::SeqCst) + 1;
+        self.read_table().await?;
+        *last = begun;
+        Ok(())
+    }
+}
+
+impl Sessions {
+    async fn read_table(&self) -> Result<(), Error> {
         let unread = |error: coordinator::Error| Error::Unavailable(error.to_string());
         self.table.refresh().await.map_err(unread)?;
         if self.table.incarnation(self.here.node) == Some(self.here.incarnation) {
@@ -117,7 +144,8 @@ impl IndexServices {
     pub(super) fn new(env: &Env, here: NodeIdentity, table: &Arc<NodeTable>) -> Self {
         let inflight = InFlight::default();
         let own = LocalRequests::new(inflight.clone(), Arc::clone(&env.clock));
-        let sessions = Arc::new(Sessions { here, table: Arc::clone(table) });
+        let (table, refreshed) = (Arc::clone(table), Refreshed::default());
+        let sessions = Arc::new(Sessions { here, table, refreshed });
         let served = Arc::new(ServedIndex::new(here));
         Self { here, served, sessions, inflight, own }
     }

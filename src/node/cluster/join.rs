@@ -147,11 +147,11 @@ impl Joined {
         let over = Arc::new(Over::default());
         let us = caller(&env, (place, security), &cluster, identity);
         let asked = IndexServices::new(&env, identity, &table);
-        let server = answer_calls(&us, (own.clone(), &asked), listener);
+        let member = own.clone().map(|own| own as Arc<dyn Member>);
+        let server = answer_calls(&us, (member.clone(), &asked), listener);
         let removing = heed_removals(node, Arc::clone(&table), server, Arc::clone(&over));
         run(&tasks, "removed nodes", removing);
-        let has_copies = own.is_some();
-        let reached = Arc::new(ReachedNodes::new(us, own, Arc::clone(&table)));
+        let reached = Arc::new(ReachedNodes::new(us, member, Arc::clone(&table)));
         let links = asked.link(&env, &coordinator, &reached).await?;
         let map = follow_index(&tasks, &env, &coordinator, &links.claims).await?;
         let parts = ClusterParts {
@@ -166,10 +166,8 @@ impl Joined {
         let ids = GroupIds::new(parts.clone());
         let capacity = Arc::new(ClusterCapacity::new(parts, Arc::clone(&ids)));
         let clock = Arc::clone(&env.clock);
-        if has_copies {
-            let (own, clock) = (Arc::clone(&storage.capacity), Arc::clone(&clock));
-            let settling = settle(clock, Arc::clone(&capacity), own, Arc::clone(&table));
-            run(&tasks, "settle copies", settling);
+        if let Some(local) = own {
+            look_after_copies(&tasks, (&clock, &capacity), (storage, local), &table);
         }
         let living = live(&env, alive, Arc::clone(&storage.capacity), Arc::clone(&over));
         let living = Mutex::new(Some(living));
@@ -234,7 +232,11 @@ impl Joined {
 
     /// Shows and changes the partitions of all nodes.
     pub(super) fn partitions(&self) -> Arc<dyn PartitionControl> {
-        Arc::new(ClusterPartitions::new(Arc::clone(&self.links.index), Arc::clone(&self.map)))
+        Arc::new(ClusterPartitions::new(
+            Arc::clone(&self.links.index),
+            Arc::clone(&self.map),
+            self.tasks.clone(),
+        ))
     }
 
     /// Tells whether the process that has a claim is gone.
@@ -409,7 +411,7 @@ async fn own_copies(
     storage: &Storage,
     (node, place): (NodeId, &Place),
     groups: &Arc<GroupFollower>,
-) -> Result<Option<Arc<dyn Member>>, NodeError> {
+) -> Result<Option<Arc<LocalMember>>, NodeError> {
     if place.roles.has(NodeRoles::CAPACITY) {
         return Ok(Some(Arc::new(member(env, storage, node, groups).await?)));
     }
@@ -434,6 +436,20 @@ async fn member(
         following.follow_groups(clock.as_ref()).await;
     });
     Ok(member)
+}
+
+/// Mends the copies of this node and settles them, from now on.
+fn look_after_copies(
+    tasks: &Tasks,
+    (clock, capacity): (&Arc<dyn Clock>, &Arc<ClusterCapacity>),
+    (storage, local): (&Storage, Arc<LocalMember>),
+    table: &Arc<NodeTable>,
+) {
+    let mending = Arc::clone(capacity);
+    run(tasks, "mend copies", async move { mending.mend_local(&local).await });
+    let (own, capacity) = (Arc::clone(&storage.capacity), Arc::clone(capacity));
+    let settling = settle(Arc::clone(clock), capacity, own, Arc::clone(table));
+    run(tasks, "settle copies", settling);
 }
 
 /// Lets removed nodes call no more, for ever, and stops this one if it is removed.

@@ -24,6 +24,7 @@ use crate::manager::HostManager;
 use crate::manager::MovesPartitions;
 use crate::node::config::Config;
 use crate::node::error::NodeError;
+use crate::node::roles::balancing;
 use crate::node::roles::seal_all;
 use crate::types::HostId;
 use crate::types::NodeId;
@@ -115,6 +116,7 @@ impl ManagerSetup {
                 claims: Arc::clone(&joined.links.claims),
                 watch: Arc::new(joined.watch_holder()),
                 moves: Arc::new(Moves(Arc::clone(joined))),
+                policy: balancing(&self.config),
                 audit_log: self.audit_log.clone(),
                 clock: Arc::clone(&env.clock),
             };

@@ -129,7 +129,7 @@ async fn open_index(
 }
 
 /// When partitions are split, merged and moved; `None` when only commands do that.
-fn balancing(config: &Config) -> Option<PolicyConfig> {
+pub(in crate::node) fn balancing(config: &Config) -> Option<PolicyConfig> {
     let hot_requests = f64::from(config.split_requests);
     (config.split_requests > 0).then(|| PolicyConfig { hot_requests, ..PolicyConfig::default() })
 }

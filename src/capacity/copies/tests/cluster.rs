@@ -17,6 +17,7 @@ use crate::capacity::CapacityMetrics;
 use crate::capacity::CapacityNode;
 use crate::capacity::CopyId;
 use crate::capacity::CopyInfo;
+use crate::capacity::Damage;
 use crate::capacity::Error;
 use crate::capacity::Extension;
 use crate::capacity::FramePart;
@@ -341,6 +342,10 @@ impl Member for Node {
         audited: Audited,
     ) -> Result<(), Error> {
         self.carry_out(extent, self.remote.retain(extent, live, audited)).await
+    }
+
+    async fn note_damage(&self, damage: Damage) -> Result<(), Error> {
+        self.carry_out(damage.extent, self.remote.note_damage(damage)).await
     }
 
     async fn remove(&self, extent: ExtentId) -> Result<(), Error> {

@@ -11,6 +11,7 @@ use crate::capacity::AppendRequest;
 use crate::capacity::Appended;
 use crate::capacity::CapacityConfig;
 use crate::capacity::CapacityMetrics;
+use crate::capacity::Damages;
 use crate::capacity::Durability;
 use crate::capacity::ExtentKind;
 use crate::capacity::disk::open::open_all;
@@ -39,7 +40,8 @@ async fn disk_that_breaks(invariant: &'static str) -> (Arc<Store>, Arc<Extent>) 
         tasks: Tasks::new(),
     };
     let (config, metrics) = (CapacityConfig::small(), CapacityMetrics::default());
-    let opening = Opening { env, config, metrics, stop: CancellationToken::new() };
+    let (damages, stop) = (Damages::default(), CancellationToken::new());
+    let opening = Opening { env, config, metrics, damages, stop };
     let disk = SimDisk::new(1, 64 << 20).disk();
     let store = open_all(vec![disk], &opening).await.unwrap().remove(0).unwrap().store;
     store.health.tasks.expect_violation(invariant);

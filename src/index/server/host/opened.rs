@@ -14,6 +14,7 @@ use crate::index::api::Error;
 use crate::index::engine::NotOpened;
 use crate::index::engine::Partition;
 use crate::index::map::PartitionDescriptor;
+use crate::types::Epoch;
 use crate::types::PartitionId;
 
 /// Whether and when a partition that did not open is tried again.
@@ -105,10 +106,11 @@ impl Opened {
         self.read().closed.values().cloned().collect()
     }
 
-    /// Whether a partition is open, or did not open.
-    pub(crate) fn has(&self, id: PartitionId) -> bool {
+    /// Whether a partition did not open, and is tried again or is damaged as of this epoch.
+    pub(crate) fn has_closed(&self, id: PartitionId, epoch: Epoch) -> bool {
         let partitions = self.read();
-        partitions.open.contains_key(&id) || partitions.closed.contains_key(&id)
+        let is_known = |one: &Closed| !one.is_quarantined() || one.descriptor.epoch >= epoch;
+        partitions.closed.get(&id).is_some_and(is_known)
     }
 
     /// The partitions that are open, and those that did not open.
