@@ -16,6 +16,7 @@ In turns, while workers change blobs of every kind:
 
 After each one every blob must be in a state that its worker can explain, as in kill9.py. Then, under load:
 
+* files of a node are damaged while it is stopped: no client notices it, and the node mends them;
 * a node with copies is lost for good, with its disk, and another node is added: all groups get their copies again;
 * a node is drained and removed; its process ends;
 * the node that manages the index is lost with its disk.
@@ -36,7 +37,7 @@ import time
 
 from azure.core.exceptions import AzureError, HttpResponseError
 
-from lib import cli, commands
+from lib import cli, commands, damage
 from lib.account import Account
 from lib.cluster import Cluster, paused
 from lib.killed import load
@@ -51,6 +52,8 @@ PAUSE_SECONDS = 6
 # Of nodes (coordinator/nodes.rs).
 SESSION_SECONDS = 12
 REPAIR_SECONDS = 300
+# The scrub begins ten seconds after the start.
+MEND_SECONDS = 120
 # Partitions of the container.
 PARTITIONS = 8
 
@@ -199,6 +202,32 @@ def any_node(cluster, verdicts):
     cluster.until_even()
 
 
+def damaged(cluster, cycles, verdicts):
+    """Files of a node are damaged while it is stopped. No client sees it, and the node mends them from the copies of others."""
+    node = cluster.copies()
+
+    def harm():
+        verdicts.equal("exit code of a node with copies", node.stop(), 0)
+        flipped, cut, removed = damage.sealed(node.data[0])[:3]
+        before = flipped.read_bytes(), cut.read_bytes()
+        damage.flip(flipped, len(before[0]) // 2)
+        damage.cut(cut)
+        removed.unlink()
+        node.start()
+        began = time.monotonic()
+
+        def is_mended():
+            return removed.exists() and (flipped.read_bytes(), cut.read_bytes()) == before
+
+        mended = wait_until(is_mended, MEND_SECONDS, 0.2)
+        verdicts.check("a flipped byte, a cut file and a removed one are mended", mended, "all", node.log_tail(5))
+        verdicts.figure("mended after the start in", f"{time.monotonic() - began:.1f} s")
+
+    cycles.harm.last = cycles.harm.copies
+    for complaint in cycles.run("damaged", harm)[:5]:
+        print(complaint, flush=True)
+
+
 def replace_nodes(cluster, cycles, verdicts):
     """Loses a node for good, drains another one, and adds one for each, under load."""
     lost, drained = cluster.copies(), cluster.front_ends()[0]
@@ -341,6 +370,7 @@ def main(options, scratch):
                 middle = sorted(seconds)[len(seconds) // 2]
                 verdicts.figure(f"without a server after {after}, median and worst", f"{middle:.1f} s, {max(seconds):.1f} s")
         any_node(cluster, verdicts)
+        damaged(cluster, cycles, verdicts)
         rotated_key(cluster, verdicts)
         certificates(cluster, verdicts)
         replace_nodes(cluster, cycles, verdicts)

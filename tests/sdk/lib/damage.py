@@ -1,0 +1,39 @@
+"""Damage to files of extents, while their node is stopped. api-spec/extent.md has the layout."""
+
+import os
+import pathlib
+import struct
+
+FIRST_PAGE = 4096
+SLOTS = (1024, 2048)
+MAGIC = b"BYSL"
+
+
+def sealed(folder):
+    """The files of sealed extents that were never compacted, the largest first."""
+    files = [path for path in pathlib.Path(folder).rglob("extents/*/*.x") if _is_plain(path)]
+    return sorted(files, key=lambda path: path.stat().st_size, reverse=True)
+
+
+def _is_plain(path):
+    page = path.read_bytes()[:FIRST_PAGE]
+    slots = [page[at:at + 64] for at in SLOTS]
+    found = [(struct.unpack_from("<Q", slot, 8)[0], slot) for slot in slots if slot[:4] == MAGIC]
+    if not found:
+        return False
+    slot = max(found)[1]
+    return slot[4] == 1 and slot[5] == 0 and struct.unpack_from("<I", slot, 40)[0] == 0
+
+
+def flip(path, offset):
+    """Inverts one bit in place."""
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        byte = file.read(1)[0]
+        file.seek(offset)
+        file.write(bytes([byte ^ 0x10]))
+
+
+def cut(path):
+    """Cuts off the second half of a file."""
+    os.truncate(path, FIRST_PAGE + (path.stat().st_size - FIRST_PAGE) // 2)
