@@ -174,16 +174,17 @@ impl LocalMember {
         self.node.damages.clone()
     }
 
-    /// Writes a frame of another copy where that of the local one is damaged.
+    /// Writes frames of another copy where those of the local one are damaged.
     ///
     /// # Errors
-    /// [`Error::Corrupt`]: the other frame is damaged too; [`Error::NoSuchExtent`] if there is no
-    /// local copy; [`Error::Unreadable`] if the disk does not take the bytes; [`Error::Poisoned`].
-    pub async fn mend(&self, extent: ExtentId, frame: &RawFrame) -> Result<Mended, Error> {
+    /// [`Error::Corrupt`]: one of the other frames is damaged too; [`Error::NoSuchExtent`] if there
+    /// is no local copy; [`Error::Poisoned`].
+    pub async fn mend(&self, extent: ExtentId, frames: Vec<RawFrame>) -> Result<Mended, Error> {
+        let frames = Arc::new(frames);
         loop {
             let home = self.node.home(extent)?;
-            let (Home { store, extent }, frame) = (home.clone(), frame.clone());
-            let mend = async move { store.mend(&extent, &frame).await };
+            let (Home { store, extent }, frames) = (home.clone(), Arc::clone(&frames));
+            let mend = async move { store.mend(&extent, &frames).await };
             let done = self.node.owned("mend", mend).await;
             if !self.node.should_retry(&home, &done) {
                 return done;
@@ -299,9 +300,6 @@ impl Member for LocalMember {
         loop {
             let home = self.node.home(extent)?;
             let done = home.store.raw_frames(&home.extent, from, bytes_max).await;
-            if let Err(Error::Corrupt { offset, .. }) = done {
-                home.store.note_damage(&home.extent, offset);
-            }
             if !self.node.should_retry(&home, &done) {
                 return done;
             }

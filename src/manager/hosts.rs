@@ -144,6 +144,8 @@ struct Known {
     taken_back: BTreeSet<PartitionId>,
     /// When it was asked last which partitions are served.
     asked: Option<Duration>,
+    /// Those up to this one were asked for last.
+    asked_to: Option<PartitionId>,
     /// The load of the partitions.
     loads: Loads,
 }
@@ -156,6 +158,8 @@ struct Opening {
     since: Duration,
     /// The revision before.
     before: Revision,
+    /// Whether it was asked for. Others are not late.
+    is_asked: bool,
 }
 
 impl HostManager {
@@ -167,9 +171,8 @@ impl HostManager {
         let mut known = Known::default();
         // The one before may have given them away a moment ago.
         for found in self.map.all(|_| true) {
-            let (at, since) = (found.descriptor.host.node(), began + OPENS_AT_FIRST);
-            let before = Revision(found.revision.0.saturating_sub(1));
-            known.opening.insert(found.descriptor.id, Opening { at, since, before });
+            let opening = Opening::found(&found, began + OPENS_AT_FIRST);
+            known.opening.insert(found.descriptor.id, opening);
         }
         let mut watched: BTreeSet<NodeId> = BTreeSet::new();
         let mut gone = FuturesUnordered::new();
@@ -236,12 +239,11 @@ impl HostManager {
         for (id, before) in std::mem::replace(&mut known.at, self.map.nodes()) {
             let moved = known.at.get(&id).filter(|node| **node != before);
             let Some((at, found)) = moved.copied().zip(self.map.find(id)) else { continue };
-            if known.opening.contains_key(&id) {
+            if known.opening.get(&id).is_some_and(|opening| opening.at == at) {
                 continue;
             }
             known.moved.insert(id, now);
-            let before = Revision(found.revision.0.saturating_sub(1));
-            known.opening.insert(id, Opening { at, since: now, before });
+            known.opening.insert(id, Opening::found(&found, now));
         }
     }
 
@@ -275,15 +277,16 @@ impl HostManager {
             })
         };
         known.opening.retain(|id, opening| !is_elsewhere(id, opening));
-        let asked = known.opening.iter().take(ASKED_AT_ONCE);
-        let served = join_all(asked.map(|(id, opening)| self.serves(*id, *opening))).await;
+        let asked = known.next_asked();
+        let served = join_all(asked.iter().map(|(id, opening)| self.serves(*id, *opening))).await;
         for id in served.into_iter().flatten() {
             let Some(Opening { at, .. }) = known.opening.remove(&id) else { continue };
             known.taken_back.remove(&id);
             let others = known.opening.values_mut().filter(|other| other.at == at);
             others.for_each(|other| other.since = other.since.max(now));
         }
-        let late = known.opening.iter().filter(|(_, one)| now >= one.since + OPENS_WITHIN);
+        let is_late = |one: &Opening| one.is_asked && now >= one.since + OPENS_WITHIN;
+        let late = known.opening.iter().filter(|(_, one)| is_late(one));
         let late: BTreeMap<PartitionId, NodeId> = late.map(|(id, one)| (*id, one.at)).collect();
         known.opening.retain(|id, _| !late.contains_key(id));
         known.taken_back.retain(|id| self.map.find(*id).is_some());
@@ -440,7 +443,32 @@ impl HostManager {
     }
 }
 
+impl Opening {
+    /// A partition that is where it was found.
+    fn found(found: &Found, since: Duration) -> Self {
+        let before = Revision(found.revision.0.saturating_sub(1));
+        Self { at: found.descriptor.host.node(), since, before, is_asked: false }
+    }
+}
+
 impl Known {
+    /// The partitions to ask for next, by turns.
+    fn next_asked(&mut self) -> Vec<(PartitionId, Opening)> {
+        let last = self.asked_to.unwrap_or(PartitionId::new(0));
+        let ids: Vec<PartitionId> = self.opening.keys().copied().collect();
+        let (before, after): (Vec<_>, Vec<_>) = ids.into_iter().partition(|id| *id <= last);
+        let next: Vec<PartitionId> = after.into_iter().chain(before).take(ASKED_AT_ONCE).collect();
+        self.asked_to = next.last().copied();
+        let mut asked = Vec::new();
+        for id in next {
+            if let Some(opening) = self.opening.get_mut(&id) {
+                opening.is_asked = true;
+                asked.push((id, *opening));
+            }
+        }
+        asked
+    }
+
     /// From when on the claim of a node may be removed.
     fn removes_from(&self, node: NodeId) -> Duration {
         let of_node = self.removed.get(&node).map(|at| *at + REMOVES_EVERY);
@@ -450,7 +478,8 @@ impl Known {
 
     fn note_given(&mut self, placed: &Placed, now: Duration) {
         let Found { descriptor, revision } = &placed.partition;
-        let opening = Opening { at: placed.to.node(), since: now, before: *revision };
+        let (at, before) = (placed.to.node(), *revision);
+        let opening = Opening { at, since: now, before, is_asked: false };
         self.opening.insert(descriptor.id, opening);
     }
 }

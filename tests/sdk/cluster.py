@@ -356,7 +356,7 @@ def read(node, name):
 def main(options, scratch):
     verdicts = Verdicts(f"a cluster, {options.cycles} cycles, {options.threads} threads")
     other = Server(options.binary, [scratch / "other"], scratch / "other.log")
-    extra = [*load.SERVED_WITH[:1], "--journal-bytes=8388608", *options.serve_arg]
+    extra = [*load.SERVED_WITH[:1], "--journal-bytes=8388608", "--scrub-bytes-per-second=268435456", *options.serve_arg]
     with other, Cluster(options.binary, scratch, extra) as cluster:
         other.start()
         everything = load.everything(cluster, other, CONTAINER, options.threads)

@@ -41,7 +41,6 @@ use blockyard::index::LocalRequests;
 use blockyard::index::PartitionDescriptor;
 use blockyard::index::WriterSessions;
 use blockyard::index::remote::ClusterIndex;
-use blockyard::index::remote::ClusterPartitions;
 use blockyard::index::remote::FrontEnds;
 use blockyard::index::remote::INDEX_SERVICE;
 use blockyard::index::remote::IndexService;
@@ -379,10 +378,7 @@ impl IndexLives {
         let served = Arc::new(ServedIndex::new(identity));
         let others = (Arc::clone(&claims), Servers::of(nodes, &caller) as Arc<dyn Peers>);
         let index = ClusterIndex::new((identity.node, served), others, Arc::clone(&env.clock));
-        let index = Arc::new(index);
-        let partitions =
-            ClusterPartitions::new(Arc::clone(&index), Arc::clone(&map), env.tasks.clone());
-        let moves = Moves { index, partitions };
+        let moves = Moves::new(index, &map, &env);
         let (alive, clock) = (self.alive.clone(), Arc::clone(&env.clock));
         let manager = HostManager {
             coordinator: Arc::new(Guarded::new(Arc::clone(coordinator), key, claimed)),

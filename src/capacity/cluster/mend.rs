@@ -1,8 +1,7 @@
 //! Mends damaged copies of this node from other copies: one frame after the other, or, if no frame
-//! of a copy can be read, the whole copy.
+//! of a copy can be found, the whole copy.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::At;
 use super::ClusterCapacity;
@@ -15,22 +14,23 @@ use crate::capacity::Error;
 use crate::capacity::ExtentState;
 use crate::capacity::LocalMember;
 use crate::capacity::Member;
-use crate::capacity::Mended;
+use crate::capacity::RawFrame;
 use crate::capacity::copies::EndRecord;
 use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 
-/// When damage is looked at again that no other copy could mend.
-const AGAIN: Duration = Duration::from_secs(60);
+/// The damage lies at most so far behind the place that was noted: a read that failed may have
+/// covered several frames.
+const SEARCHED: u64 = 4 << 20;
 
-/// Why a copy was not mended.
+/// Why a copy was not mended with the frames of another one.
 enum Unmended {
     /// The other copy is damaged too, or does not answer.
     Other(Error),
     /// No frame of this copy can be found.
-    Whole,
-    /// The disk does not take the bytes.
-    Disk(Error),
+    Lost,
+    /// The disk does not take the bytes, or the node cannot.
+    Here(Error),
 }
 
 impl ClusterCapacity {
@@ -39,110 +39,161 @@ impl ClusterCapacity {
     /// Cancel safe: what is being mended may stay damaged until the next scrub.
     pub async fn mend_local(&self, local: &LocalMember) {
         let (damages, clock) = (local.damages(), Arc::clone(&self.env.clock));
-        let mut later: Vec<(Duration, Damage)> = Vec::new();
         loop {
-            let now = clock.monotonic();
-            let wait = later.first().map(|(due, _)| due.saturating_sub(now));
-            let damage = tokio::select! {
-                biased;
-                damage = damages.next() => damage,
-                () = clock.sleep(wait.unwrap_or_default()), if wait.is_some() => {
-                    later.remove(0).1
-                }
-            };
+            let damage = damages.next(&*clock).await;
             let Damage { extent, offset } = damage;
             match self.mend(damage, local).await {
-                Ok(0) => tracing::debug!(%extent, %offset, "nothing has to be mended there"),
-                Ok(frames) => tracing::warn!(%extent, %offset, frames, "a damaged copy was mended"),
-                Err(error) => {
-                    tracing::error!(
-                        %extent, %offset, %error,
-                        "a damaged copy is not mended yet; it is tried again"
-                    );
-                    later.push((clock.monotonic() + AGAIN, damage));
+                Ok(frames) => {
+                    damages.resolve(damage);
+                    if frames > 0 {
+                        tracing::warn!(%extent, %offset, frames, "a damaged copy was mended");
+                    }
                 }
+                Err(error) => match damages.put_off(damage, &*clock) {
+                    0 => tracing::error!(
+                        %extent, %offset, %error,
+                        "a damaged copy cannot be mended now; it is tried again"
+                    ),
+                    tries => tracing::debug!(%extent, %offset, tries, %error, "not mended yet"),
+                },
             }
         }
     }
 
-    /// Mends the local copy from a damaged frame on, up to the next intact one. Returns how many
-    /// frames were mended.
+    /// Mends the local copy from a place on. Returns how many frames were mended.
     ///
     /// # Errors
     /// If no other copy could be read there, or the disk does not take the bytes.
     pub(super) async fn mend(&self, damage: Damage, local: &LocalMember) -> Result<u64, Error> {
         let extent = damage.extent;
+        // Before anybody else is asked.
+        let own = local.copy(extent).await?;
+        if own.is_some_and(|own| damage.offset >= own.end) {
+            return Ok(0);
+        }
         let found = match self.find(extent).await {
             // It is gone.
             Err(Error::NoSuchExtent { .. }) => return Ok(0),
             found => found?,
         };
-        // An open copy is mended once it is sealed: the scrub finds the damage again. One that is
-        // incomplete is completed by repair.
-        let is_whole = |copy: &CopyInfo| copy.state == ExtentState::Sealed && !copy.incomplete;
-        let Some(own) = local.copy(extent).await?.filter(is_whole) else { return Ok(0) };
-        let here = self.nodes.here();
-        let mut others = self.reachable(&found.record);
-        others.retain(|at| Some(at.node) != here);
+        let Some(own) = own else { return self.make_again(found, local).await };
+        // An open copy is mended once it is sealed: the scrub finds the damage again. Repair
+        // completes one that is incomplete.
+        if own.state != ExtentState::Sealed || own.incomplete {
+            return Ok(0);
+        }
         let mut failures = Failures::default();
-        for other in &others {
+        for other in self.others(&found) {
+            if let Err(error) = self.is_whole(&other, extent, own.end).await {
+                failures.add(error);
+                continue;
+            }
             match mend_from(&*other.member, damage, local).await {
                 Ok(frames) => return Ok(frames),
                 Err(Unmended::Other(error)) => failures.add(error),
-                Err(Unmended::Disk(error)) => return Err(error),
-                Err(Unmended::Whole) => return self.replace(found, own, local, &others).await,
+                Err(Unmended::Here(error)) => return Err(error),
+                Err(Unmended::Lost) => return self.replace(found, own, local).await,
             }
         }
         Err(failures.into_error())
     }
 
-    /// Replaces the local copy by a new one with the frames of another copy. Returns how many that
-    /// has.
+    /// The other members that can be reached.
+    fn others(&self, found: &Found) -> Vec<At> {
+        let here = self.nodes.here();
+        let mut others = self.reachable(&found.record);
+        others.retain(|at| Some(at.node) != here);
+        others
+    }
+
+    /// # Errors
+    /// Unless the member has a sealed copy with all bytes of an extent that ends there.
+    async fn is_whole(&self, at: &At, extent: ExtentId, end: ExtentOffset) -> Result<(), Error> {
+        let copy = self.soon(at.node, at.member.copy(extent)).await?;
+        let is_whole = |copy: &CopyInfo| {
+            copy.state == ExtentState::Sealed && !copy.incomplete && copy.end == end
+        };
+        if copy.as_ref().is_some_and(is_whole) {
+            return Ok(());
+        }
+        let reason = format!("node {} has no whole copy of {extent}", at.node);
+        Err(Error::NoAnswer { reason })
+    }
+
+    /// Replaces the local copy, of which no frame can be found, by a new one with the frames of
+    /// another copy. Returns how many that has.
     async fn replace(
         &self,
         found: Found,
         own: CopyInfo,
         local: &LocalMember,
-        others: &[At],
     ) -> Result<u64, Error> {
         let (extent, end) = (found.copy.extent, own.end);
         let mut failures = Failures::default();
-        let mut frames = None;
-        for At { node, member } in others {
-            let copy = self.soon(*node, member.copy(extent)).await;
-            let is_whole = |copy: &CopyInfo| {
-                copy.state == ExtentState::Sealed && !copy.incomplete && copy.end == end
+        let mut source = None;
+        for other in self.others(&found) {
+            let whole = self.is_whole(&other, extent, end).await;
+            let counted = match whole {
+                Ok(()) => count_frames(&*other.member, extent).await,
+                Err(error) => Err(error),
             };
-            match copy {
-                Ok(copy) if copy.as_ref().is_some_and(is_whole) => {}
-                Ok(_) => continue,
-                Err(error) => {
-                    failures.add(error);
-                    continue;
-                }
-            }
-            match count_frames(&**member, extent).await {
-                Ok(count) => {
-                    frames = Some(count);
+            match counted {
+                Ok(counted) => {
+                    source = Some(counted);
                     break;
                 }
                 Err(error) => failures.add(error),
             }
         }
-        let Some(frames) = frames else { return Err(failures.into_error()) };
+        let Some((frames, first)) = source else { return Err(failures.into_error()) };
         // From now on nobody takes the missing copy for one of an extent without bytes.
         let recorded = self.ends.record(extent, end).await;
         let recorded = recorded.map_err(|reason| Error::NoAnswer { reason })?;
         if recorded != end {
             return Err(Error::Corrupt { extent, offset: recorded });
         }
-        tracing::warn!(%extent, "no frame of a copy can be read: it is made again");
+        // Its file may have come back.
+        if let Some(first) = first
+            && !local.mend(extent, vec![first]).await?.is_lost
+        {
+            return Err(Error::NoAnswer { reason: "the copy can be read again".to_owned() });
+        }
+        tracing::warn!(%extent, "no frame of a copy can be found: it is made again");
         local.remove(extent).await?;
-        // If that fails, repair goes on when this node has started again.
-        let members = self.reachable(&found.record);
-        let settled = self.settle(found.copy, own.epoch, &members).await;
-        settled.map_err(|error| Error::NoAnswer { reason: error.to_string() })?;
-        Ok(frames)
+        self.pull_again(found, end, local).await?;
+        Ok(frames.max(1))
+    }
+
+    /// Makes a copy again that this node has removed, unless nobody knows where its extent ends:
+    /// then it was not removed here. Returns how many frames were mended: none.
+    async fn make_again(&self, found: Found, local: &LocalMember) -> Result<u64, Error> {
+        let extent = found.copy.extent;
+        let is_member = self.nodes.here().is_some_and(|here| found.record.has_member(here));
+        match found.record.length(extent).filter(|_| is_member) {
+            Some(end) => self.pull_again(found, end, local).await.map(|()| 0),
+            None => Ok(0),
+        }
+    }
+
+    async fn pull_again(
+        &self,
+        found: Found,
+        end: ExtentOffset,
+        local: &LocalMember,
+    ) -> Result<(), Error> {
+        let extent = found.copy.extent;
+        let copies = self.copies_at(&self.reachable(&found.record), extent).await;
+        // A copy answers to no lower epoch than its own.
+        let highest = copies.iter().map(|(_, copy)| copy.epoch).max();
+        let nobody = || Error::NoAnswer { reason: format!("no copy of {extent} answers") };
+        self.agree(found, highest.ok_or_else(nobody)?, None).await?;
+        let is_made = |copy: &CopyInfo| {
+            copy.state == ExtentState::Sealed && !copy.incomplete && copy.end == end
+        };
+        if local.copy(extent).await?.as_ref().is_some_and(is_made) {
+            return Ok(());
+        }
+        Err(Error::NoAnswer { reason: format!("the copy of {extent} is not made again yet") })
     }
 
     /// Tells the node of a copy that a reader found it damaged.
@@ -155,47 +206,61 @@ impl ClusterCapacity {
     }
 }
 
-/// Mends the local copy with the frames of another one, from a damaged frame on up to the next one
-/// that is intact. Returns how many were mended.
+/// Mends the local copy with the frames of another one, up to the first that is intact behind the
+/// damage. Returns how many were mended.
 async fn mend_from(
     other: &dyn Member,
     Damage { extent, offset }: Damage,
     local: &LocalMember,
 ) -> Result<u64, Unmended> {
-    let (mut from, mut mended) = (offset, 0);
+    let searched_to = offset + SEARCHED;
+    let (mut from, mut mended, mut failed) = (offset, 0, 0);
     loop {
         let frames = other.frames(extent, from, FRAMES_BYTES).await.map_err(Unmended::Other)?;
-        if frames.is_empty() {
-            return Ok(mended);
-        }
-        for frame in frames {
-            let corrupt = || Unmended::Other(Error::Corrupt { extent, offset: frame.offset });
-            let next = frame.verified(extent).ok_or_else(corrupt)?.next;
-            match local.mend(extent, &frame).await {
-                Ok(Mended::Mended) => mended += 1,
-                // Behind what was freed here there may be more of the damage.
-                Ok(Mended::Left) => {}
-                Ok(Mended::Intact) => return Ok(mended),
-                Ok(Mended::Lost) => return Err(Unmended::Whole),
-                Err(error) => return Err(Unmended::Disk(error)),
+        let is_in_order = frames.iter().all(|frame| frame.offset >= from);
+        let next = frames.last().and_then(|last| last.verified(extent)).map(|last| last.next);
+        let Some(next) = next.filter(|_| is_in_order) else {
+            if frames.is_empty() {
+                break;
             }
-            from = next;
+            return Err(Unmended::Other(Error::Corrupt { extent, offset: from }));
+        };
+        let done = local.mend(extent, frames).await.map_err(Unmended::Here)?;
+        if done.is_lost {
+            return Err(Unmended::Lost);
         }
+        mended += done.frames;
+        failed += done.failed;
+        let has_passed = mended + failed > 0 && done.intact_at.is_some();
+        if has_passed || next > searched_to && done.intact_at.is_some() {
+            break;
+        }
+        from = next;
     }
+    if failed > 0 {
+        let reason = format!("the disk does not take {failed} frames");
+        return Err(Unmended::Here(Error::Unreadable { extent, reason }));
+    }
+    Ok(mended)
 }
 
-/// How many frames a copy has, all of which are intact.
-async fn count_frames(member: &dyn Member, extent: ExtentId) -> Result<u64, Error> {
-    let (mut from, mut count) = (ExtentOffset::START, 0);
+/// How many frames a copy has, all of which are intact, and the first one.
+async fn count_frames(
+    member: &dyn Member,
+    extent: ExtentId,
+) -> Result<(u64, Option<RawFrame>), Error> {
+    let (mut from, mut count, mut first) = (ExtentOffset::START, 0, None);
     loop {
         let frames = member.frames(extent, from, FRAMES_BYTES).await?;
         if frames.is_empty() {
-            return Ok(count);
+            return Ok((count, first));
         }
         for frame in frames {
             let corrupt = || Error::Corrupt { extent, offset: frame.offset };
-            from = frame.verified(extent).ok_or_else(corrupt)?.next;
+            let good = frame.verified(extent).filter(|good| good.offset >= from);
+            from = good.ok_or_else(corrupt)?.next;
             count += 1;
+            first.get_or_insert(frame);
         }
     }
 }

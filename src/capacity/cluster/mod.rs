@@ -4,7 +4,8 @@
 //! - `nodes.rs`: where the members of a group are found;
 //! - `ids.rs`: the groups that this process makes, and whose extents it creates;
 //! - `writers.rs`: the open extents of this process, and appends to them;
-//! - `readers.rs`: reads, from the first member that can answer;
+//! - `readers.rs`: reads, from the first member that can answer; `latencies.rs`: when the next one
+//!   is asked too;
 //! - `ends.rs`: fences, seals and removals;
 //! - `leases.rs`: whether the owner of a log may answer reads;
 //! - `settler.rs`: the end of copies that nobody else seals;
@@ -21,6 +22,7 @@
 mod as_capacity;
 mod ends;
 mod ids;
+mod latencies;
 mod leases;
 mod mend;
 mod nodes;
@@ -52,6 +54,7 @@ use crate::env::Env;
 use crate::types::ExtentId;
 use crate::types::NodeId;
 
+use latencies::Latencies;
 use leases::HeldLeases;
 use readers::{Failures, Stretches};
 use writers::Writers;
@@ -67,6 +70,7 @@ pub struct ClusterCapacity {
     ids: Arc<GroupIds>,
     writers: Writers,
     stretches: Stretches,
+    latencies: Latencies,
     leases: HeldLeases,
 }
 
@@ -99,6 +103,7 @@ impl ClusterCapacity {
             ids,
             writers: Writers::default(),
             stretches: Stretches::default(),
+            latencies: Latencies::default(),
             leases: HeldLeases::default(),
         }
     }

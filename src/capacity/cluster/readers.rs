@@ -17,6 +17,8 @@ use futures_util::stream::FuturesUnordered;
 use super::At;
 use super::ClusterCapacity;
 use super::Found;
+use super::latencies::SLOW_READ;
+use super::latencies::SMALL_READ;
 use super::of_another_node;
 use crate::capacity::CopyInfo;
 use crate::capacity::Damage;
@@ -33,9 +35,8 @@ use crate::capacity::member::verify;
 use crate::types::ExtentId;
 use crate::types::ExtentOffset;
 use crate::types::Location;
+use crate::types::NodeId;
 
-/// A read that takes longer is sent to another member too.
-const SLOW_READ: Duration = Duration::from_millis(500);
 /// Bytes of frames that are asked for together.
 pub(super) const FRAMES_BYTES: u64 = 1 << 20;
 
@@ -123,28 +124,45 @@ impl ClusterCapacity {
     ) -> Result<Vec<Bytes>, Error> {
         let Found { record, .. } = self.find(location.extent).await?;
         let mut failures = self.failures(&record);
-        let read = |member: Arc<dyn Member>| {
+        let read = |at: At| {
             let range = range.clone();
             async move {
-                let read = member.read(location, range.clone()).await;
-                (member, read.and_then(|parts| verify(location, &range, &parts)))
+                let read = at.member.read(location, range.clone()).await;
+                (at, read.and_then(|parts| verify(location, &range, &parts)))
             }
         };
-        let mut damaged = Vec::new();
+        let clock = &self.env.clock;
+        let is_small = range.end.saturating_sub(range.start) <= SMALL_READ;
         let mut members = self.reachable(&record).into_iter();
-        let mut reads = FuturesUnordered::new();
+        let (mut reads, mut damaged) = (FuturesUnordered::new(), Vec::new());
+        // Who is asked, since when.
+        let mut asked: BTreeMap<NodeId, Duration> = BTreeMap::new();
         // The next member is asked too when one is slow or fails.
         loop {
+            let mut patience = SLOW_READ;
             match members.next() {
-                Some(at) => reads.push(read(at.member)),
+                Some(at) => {
+                    if is_small {
+                        patience = self.latencies.patience(at.node);
+                    }
+                    asked.insert(at.node, clock.monotonic());
+                    reads.push(read(at));
+                }
                 None if reads.is_empty() => return Err(failures.into_error()),
                 None => {}
             }
             let is_last = members.len() == 0;
             tokio::select! {
                 biased;
-                Some((member, answer)) = reads.next() => match answer {
+                Some((At { node, member }, answer)) = reads.next() => match answer {
                     Ok(pieces) => {
+                        if is_small {
+                            let now = clock.monotonic();
+                            // Those that have not answered are slower than that.
+                            for (node, since) in asked {
+                                self.latencies.note(node, now.saturating_sub(since));
+                            }
+                        }
                         // Where another copy is good, it is the copy that is damaged.
                         for (member, damage) in damaged {
                             self.tell_of_damage(member, damage);
@@ -152,13 +170,14 @@ impl ClusterCapacity {
                         return Ok(pieces);
                     }
                     Err(error) => {
+                        asked.remove(&node);
                         if let Error::Corrupt { extent, offset } = error {
                             damaged.push((member, Damage { extent, offset }));
                         }
                         failures.add(error);
                     }
                 },
-                () = self.env.clock.sleep(SLOW_READ), if !is_last => {}
+                () = clock.sleep(patience), if !is_last => {}
             }
         }
     }
@@ -181,12 +200,22 @@ impl ClusterCapacity {
         if offset >= end {
             return Ok(None);
         }
-        let mut failures = self.failures(&record);
+        let (mut failures, mut damaged) = (self.failures(&record), Vec::new());
         for At { member, .. } in &reachable {
             match frames_until(&**member, extent, offset..end).await {
                 Ok(frames) if frames.is_empty() => return Ok(None),
-                Ok(frames) => return Ok(self.stretches.keep((extent, offset), frames)),
-                Err(error) => failures.add(error),
+                Ok(frames) => {
+                    for (member, damage) in damaged {
+                        self.tell_of_damage(member, damage);
+                    }
+                    return Ok(self.stretches.keep((extent, offset), frames));
+                }
+                Err(error) => {
+                    if matches!(error, Error::Corrupt { .. }) {
+                        damaged.push((Arc::clone(member), Damage { extent, offset }));
+                    }
+                    failures.add(error);
+                }
             }
         }
         Err(failures.into_error())

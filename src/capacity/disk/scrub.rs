@@ -47,8 +47,19 @@ pub(crate) struct Findings {
     pub(crate) report: ScrubReport,
     /// Offsets of frames with a page of zeros: a free gave the page back, or it was lost.
     pub(crate) holed: Vec<ExtentOffset>,
-    /// Where the examination is, or has ended.
-    pub(crate) at: ExtentOffset,
+    /// Places at or before damage where a frame starts or has ended.
+    pub(crate) places: Vec<ExtentOffset>,
+    /// The last such place. Behind it there may be no frame.
+    boundary: ExtentOffset,
+}
+
+impl Findings {
+    /// Notes damage behind the last place where a frame starts or has ended.
+    fn note(&mut self) {
+        if self.places.last() != Some(&self.boundary) {
+            self.places.push(self.boundary);
+        }
+    }
 }
 
 /// Scrubs in rounds until the schedule's `stop`; settled extents are examined between two rounds.
@@ -138,14 +149,15 @@ impl Store {
             let from = found.report.bytes;
             if let Err(error) = scrub_range(&mut walker, extent.id, range, &mut found).await {
                 // Later live ranges are still examined.
-                self.note_damage(extent, found.at);
+                found.note();
                 unreadable.get_or_insert(error);
             }
+            // Of frames with holes another copy may know whether they were freed.
+            let places = std::mem::take(&mut found.places);
+            places.into_iter().for_each(|at| self.note_damage(extent, at));
             let Findings { report, holed, .. } = &mut found;
             let holed = std::mem::take(holed);
             if frees.may_lack_any() {
-                // Another copy may still have those frames.
-                holed.iter().for_each(|at| self.note_damage(extent, *at));
                 unsure += holed.len();
             } else {
                 // All freed ranges are known, so a page of zeros in a live frame is a lost page.
@@ -166,7 +178,6 @@ impl Store {
         report.corrupt.retain(|&(_, offset)| still_live(extent, offset));
         for &(id, offset) in &report.corrupt {
             self.metrics.corrupt_frames.inc();
-            self.note_damage(extent, offset);
             let offset = offset.get();
             tracing::error!(
                 extent = %id, offset,
@@ -198,45 +209,50 @@ pub(crate) async fn scrub_range(
     range: Range<ExtentOffset>,
     found: &mut Findings,
 ) -> Result<(), DiskError> {
-    let Findings { report, holed: holed_frames, at } = found;
-    *at = range.start;
+    found.boundary = range.start;
+    let mut at = range.start;
     let mut hole = false;
-    while *at < range.end {
-        match walker.examine(*at).await? {
+    while at < range.end {
+        match walker.examine(at).await? {
             Found::Frame { end } => {
-                report.frames += 1;
-                report.bytes += end - *at;
-                *at = end;
+                found.report.frames += 1;
+                found.report.bytes += end - at;
+                (at, found.boundary) = (end, end);
                 hole = false;
             }
             Found::Damaged { end, holed } => {
-                report.frames += 1;
+                found.report.frames += 1;
+                found.boundary = at;
+                found.note();
                 if holed {
-                    holed_frames.push(*at);
+                    found.holed.push(at);
                 } else {
-                    report.corrupt.push((extent, *at));
+                    found.report.corrupt.push((extent, at));
                 }
-                *at = end;
+                (at, found.boundary) = (end, end);
                 hole = false;
             }
-            Found::Nothing if walker.is_hole(*at).await? => {
+            Found::Nothing if walker.is_hole(at).await? => {
                 // Padding never begins at the start of a page, so this was a frame.
                 if at.get().is_multiple_of(PAGE) && !hole {
-                    holed_frames.push(*at);
+                    found.note();
+                    found.holed.push(at);
                 }
                 // If other bytes are in the page, this is padding. Otherwise the page may have been
                 // given back by a free that the catalog has lost, and the bytes after it may be the
                 // rest of a freed frame.
-                hole = walker.is_hole(offset_down(*at)).await?;
-                *at = offset_up(*at + 1);
+                hole = walker.is_hole(offset_down(at)).await?;
+                at = offset_up(at + 1);
             }
             Found::Nothing => {
-                if offset_up(*at + 1) < range.end && walker.before_hole(*at).await? {
-                    holed_frames.push(*at);
+                if offset_up(at + 1) < range.end && walker.before_hole(at).await? {
+                    found.note();
+                    found.holed.push(at);
                 } else if !hole {
-                    report.corrupt.push((extent, *at));
+                    found.note();
+                    found.report.corrupt.push((extent, at));
                 }
-                *at = walker.search(*at + 1..range.end).await?.unwrap_or(range.end);
+                at = walker.search(at + 1..range.end).await?.unwrap_or(range.end);
                 hole = false;
             }
         }

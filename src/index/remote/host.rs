@@ -23,7 +23,6 @@ use super::calls::Shared;
 use super::calls::WriteCall;
 use super::joined::JoinedReads;
 use super::joined::Question;
-use super::remote_partitions::RemotePartitions;
 use super::served::ServedIndex;
 use crate::coordinator::hosts::HostClaim;
 use crate::coordinator::hosts::HostClaims;
@@ -235,13 +234,9 @@ impl ClusterIndex {
         self.reached_until.store(u64::try_from(until).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Shows and changes the partitions of the process of a node.
-    #[must_use]
-    pub(super) fn control(self: &Arc<Self>, node: NodeId) -> Arc<dyn PartitionControl> {
-        match self.served.control().filter(|_| node == self.here) {
-            Some(control) => Arc::clone(control),
-            None => Arc::new(RemotePartitions::new(Arc::clone(self), node)),
-        }
+    /// Shows and changes the partitions of this process, if it is that of a node.
+    pub(super) fn own_control(&self, node: NodeId) -> Option<Arc<dyn PartitionControl>> {
+        self.served.control().filter(|_| node == self.here).cloned()
     }
 
     /// The name of a node, if it is known.

@@ -5,8 +5,8 @@
 //! - `served.rs`: the partitions that this process serves, once it does;
 //! - `service.rs`: answers the calls of other processes;
 //! - `host.rs`: asks the process of a partition; `joined.rs`: look-ups of a hot key share calls;
-//! - `partitions.rs`: shows and changes the partitions of all processes, `remote_partitions.rs` those
-//!   of another one;
+//! - `partitions.rs`: shows and changes the partitions of all processes; `remote_partitions.rs`:
+//!   those of another one;
 //! - `accounts.rs`: tells which accounts were changed, for the caches of front ends.
 //!
 //! Invariants (ADR 0057, 0058): a process that serves the index answers only calls of processes

@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 
 use super::host::ClusterIndex;
+use super::remote_partitions::RemotePartitions;
 use crate::coordinator::Follows;
 use crate::env::Tasks;
 use crate::index::api::CHILDREN_MAX;
@@ -84,9 +85,16 @@ impl Cluster {
         self.index.hosts().iter().map(|claim| claim.holder.node).collect()
     }
 
+    /// Shows and changes the partitions of the process of a node.
+    fn control(&self, node: NodeId) -> Arc<dyn PartitionControl> {
+        self.index
+            .own_control(node)
+            .unwrap_or_else(|| Arc::new(RemotePartitions::new(Arc::clone(&self.index), node)))
+    }
+
     /// The partitions of each process.
     fn each(&self) -> BTreeMap<NodeId, Arc<dyn PartitionControl>> {
-        self.nodes().into_iter().map(|node| (node, self.index.control(node))).collect()
+        self.nodes().into_iter().map(|node| (node, self.control(node))).collect()
     }
 
     /// Notes what a process says, or returns what it said last.
@@ -152,7 +160,7 @@ impl Cluster {
         let clock = self.index.clock();
         let until = clock.monotonic() + FINDS_WITHIN;
         loop {
-            let owner = self.index.control(self.find(partition).await?.host.node());
+            let owner = self.control(self.find(partition).await?.host.node());
             match ask(owner).await {
                 // The map or that process is behind, or it does not serve yet. Nothing was done.
                 Err(ChangeError::NoSuchPartition | ChangeError::Refused(Error::NoAnswer(_)))
@@ -189,11 +197,10 @@ impl Cluster {
         let waited = self.index.clock().monotonic().saturating_sub(given);
         let moved = Changed { pause: moved.pause + waited, ..moved };
         // The process has opened it on any of its hosts.
-        match self.index.control(to.node()).change(plan).await {
-            // It was divided or moved on since.
-            Ok(_) | Err(ChangeError::NoSuchPartition) => Ok(moved),
-            Err(error) => Err(error.after_a_move()),
+        if let Err(error) = self.control(to.node()).change(plan).await {
+            tracing::info!(%partition, host = %to, %error, "it is on another host of that node");
         }
+        Ok(moved)
     }
 
     async fn wait_until_served(&self, id: PartitionId, at: NodeId) -> Result<(), ChangeError> {
@@ -363,11 +370,11 @@ impl PartitionControl for ClusterPartitions {
         range: &KeyRange,
         parts: usize,
     ) -> Result<Vec<(RoutingKey, u64)>, Error> {
-        let Cluster { index, map, .. } = &*self.cluster;
+        let Cluster { map, .. } = &*self.cluster;
         let of_range = map.all(|one| one.keys.range().intersect(range).is_some());
         let nodes: BTreeSet<NodeId> =
             of_range.iter().map(|found| found.descriptor.host.node()).collect();
-        let owners: Vec<_> = nodes.into_iter().map(|node| index.control(node)).collect();
+        let owners: Vec<_> = nodes.into_iter().map(|node| self.cluster.control(node)).collect();
         let answers = join_all(owners.iter().map(|one| one.row_spread(range, parts))).await;
         let mut all: Vec<(RoutingKey, u64)> =
             answers.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
@@ -388,7 +395,7 @@ impl PartitionControl for ClusterPartitions {
         if !self.cluster.nodes().contains(&target.host.node()) {
             return Err(Error::Overloaded);
         }
-        self.cluster.index.control(target.host.node()).give(target, to).await
+        self.cluster.control(target.host.node()).give(target, to).await
     }
 
     fn node_name(&self, node: NodeId) -> Option<String> {

@@ -64,17 +64,22 @@ impl IndexServer {
             for id in new {
                 trying.insert(id);
                 let pause = pause_after(failed.get(&id).copied().unwrap_or_default());
-                let (server, map, clock) =
-                    (Arc::clone(&self), Arc::clone(&map), Arc::clone(&clock));
+                let (server, map) = (Arc::clone(&self), Arc::clone(&map));
                 // In a task of its own, so that a panic ends no other one.
-                let placing = tasks.spawn("assigned partition", async move {
-                    let placed = server.place(&map, id).await;
+                let placing = async move { server.place(&map, id).await };
+                let placing = tasks.spawn("assigned partition", placing);
+                let (clock, stop) = (&clock, &self.stop);
+                tries.push(async move {
+                    let placed = placing.await.unwrap_or(Placed::Again);
                     if placed == Placed::Again {
-                        clock.sleep(pause).await;
+                        tokio::select! {
+                            biased;
+                            () = stop.cancelled() => {}
+                            () = clock.sleep(pause) => {}
+                        }
                     }
-                    placed
+                    (id, placed)
                 });
-                tries.push(async move { (id, placing.await.unwrap_or(Placed::Again)) });
             }
             tokio::select! {
                 biased;

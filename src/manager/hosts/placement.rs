@@ -108,29 +108,30 @@ impl Hosts {
         load: impl Fn(PartitionId) -> Option<f64>,
     ) -> Option<Placed> {
         let counts = self.counts(map);
-        let (to, fewest) = counts.iter().min_by_key(|(_, count)| **count)?;
+        let (to, _) = counts.iter().min_by_key(|(_, count)| **count)?;
         let load_of = |one: &Found| load(one.descriptor.id).unwrap_or_default();
         let of = |node: NodeId| {
             let there = map.iter().filter(move |one| one.descriptor.host.node() == node);
             let may_move = there.filter(|one| !rest(one.descriptor.id));
             may_move.min_by(|a, b| load_of(a).total_cmp(&load_of(b))).cloned()
         };
-        let placed = |partition| Placed { partition, to: HostId::of(*to, 0) };
-        if let Some(leaves) = self.leaving.iter().find_map(|node| of(*node)) {
-            return Some(placed(leaves));
+        if let Some(partition) = self.leaving.iter().find_map(|node| of(*node)) {
+            return Some(Placed { partition, to: HostId::of(*to, 0) });
         }
         let (from, most) = counts.iter().max_by_key(|(_, count)| **count)?;
-        if *most < fewest + UNEVEN {
-            return None;
-        }
         let partition = of(*from)?;
         let sums = self.sums(map, &load);
-        // Where loads are not known, the numbers decide.
-        let is_better = match (sums.get(from), sums.get(to)) {
+        let is_better = |to: NodeId| match (sums.get(from), sums.get(&to)) {
             (Some(from), Some(to)) => from - to > load_of(&partition) + BASE,
+            // Where loads are not known, the numbers decide.
             (None, _) | (_, None) => true,
         };
-        is_better.then(|| placed(partition))
+        let mut fewer: Vec<(usize, NodeId)> =
+            counts.iter().map(|(node, count)| (*count, *node)).collect();
+        fewer.retain(|(count, _)| *most >= count + UNEVEN);
+        fewer.sort_unstable();
+        let (_, to) = fewer.into_iter().find(|(_, node)| is_better(*node))?;
+        Some(Placed { partition, to: HostId::of(to, 0) })
     }
 
     /// What each process has that takes more, if the load of all its partitions is known.

@@ -62,7 +62,18 @@ impl MovesPartitions for Moves {
     }
 
     async fn serves(&self, target: Target) -> bool {
-        self.0.links.index.read(target, Read::DeadContainers).await.is_ok()
+        match self.0.links.index.read(target, Read::DeadContainers).await {
+            // A process that has found its files damaged has it. Another one would too.
+            Ok(_) | Err(index::Error::Corrupt(_)) => true,
+            Err(
+                index::Error::WrongPartition
+                | index::Error::Overloaded
+                | index::Error::Full(_)
+                | index::Error::Unavailable(_)
+                | index::Error::NoAnswer(_)
+                | index::Error::Refused(_),
+            ) => false,
+        }
     }
 
     async fn give(&self, target: Target, to: HostId) -> Result<(), index::Error> {

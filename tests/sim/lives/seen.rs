@@ -9,7 +9,9 @@ use async_trait::async_trait;
 use blockyard::coordinator::claim::Holder;
 use blockyard::coordinator::claim::WatchHolder;
 use blockyard::env::Clock;
+use blockyard::env::Env;
 use blockyard::index::Error;
+use blockyard::index::FollowedMap;
 use blockyard::index::IndexHost;
 use blockyard::index::PartitionControl;
 use blockyard::index::PartitionCounts;
@@ -143,8 +145,16 @@ impl WatchHolder for Gone {
 /// Moves partitions by calls.
 #[derive(Debug)]
 pub(super) struct Moves {
-    pub(super) index: Arc<ClusterIndex>,
-    pub(super) partitions: ClusterPartitions,
+    index: Arc<ClusterIndex>,
+    partitions: ClusterPartitions,
+}
+
+impl Moves {
+    pub(super) fn new(index: ClusterIndex, map: &Arc<FollowedMap>, env: &Env) -> Self {
+        let (index, map) = (Arc::new(index), Arc::clone(map));
+        let partitions = ClusterPartitions::new(Arc::clone(&index), map, env.tasks.clone());
+        Self { index, partitions }
+    }
 }
 
 #[async_trait]

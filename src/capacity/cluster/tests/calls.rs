@@ -1,5 +1,7 @@
 //! The calls, one by one.
 
+use std::time::Duration;
+
 use super::*;
 use crate::capacity::ExtentState;
 use crate::capacity::copies::tests::cluster::Calls;
@@ -32,6 +34,40 @@ fn what_was_appended_is_read_from_any_member() {
         let (location, _) = &written[0];
         let error = read(&writer, location).await.unwrap_err();
         assert!(matches!(error, Error::NoAnswer { .. }), "{error}");
+    });
+}
+
+#[test]
+fn small_read_is_sent_to_the_next_member_when_one_takes_longer_than_usual() {
+    run(async {
+        let cluster = Cluster::new(4).await;
+        let extent = cluster.group(ExtentKind::Data).await.record.id().first();
+        let writer = cluster.process(None).await;
+        writer.create(extent, ExtentKind::Data, ONE).await.unwrap();
+        let bytes = [payload(1, 3_000), payload(2, 90_000)];
+        let small = append(&writer, extent, ExtentOffset::START, &bytes[0]).await.unwrap();
+        let large = append(&writer, extent, small.end, &bytes[1]).await.unwrap();
+        let [small, large] = [small, large].map(|appended| appended.locations[0]);
+        let reader = cluster.process(None).await;
+        let timed = async |location: &Location| {
+            let began = cluster.env.clock.monotonic();
+            let read = read(&reader, location).await.unwrap();
+            (read, cluster.env.clock.monotonic() - began)
+        };
+        // The first member is slow before it is known what is usual.
+        cluster.node(1).block();
+        assert!(timed(&small).await.1 >= Duration::from_millis(500));
+        cluster.node(1).unblock();
+        for _ in 0..200 {
+            timed(&small).await;
+        }
+        cluster.node(1).block();
+        let (read, took) = timed(&small).await;
+        assert_eq!(read, bytes[0]);
+        assert!(took < Duration::from_millis(100), "{took:?}");
+        let (read, took) = timed(&large).await;
+        assert_eq!(read, bytes[1]);
+        assert!(took >= Duration::from_millis(500), "it takes long anyway: {took:?}");
     });
 }
 

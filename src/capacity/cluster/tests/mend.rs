@@ -132,6 +132,52 @@ fn end_of_a_file_that_was_cut_off_comes_back() {
     });
 }
 
+/// Whatever is left of the frame where the cut is.
+#[test]
+fn file_is_mended_wherever_it_was_cut() {
+    run(async {
+        for (seed, cut) in (40..).zip([1, 1_500, 3_000, 4_095, 4_096, 4_097, 6_000, 7_777]) {
+            let it =
+                filled(seed, 1, &[1_000, 6_000, 200, 3_000, 500, 6_000, 100, 900, 6_000]).await;
+            let file = it.cluster.node(1).sim.disk().open(&path_of(it.extent())).await.unwrap();
+            file.set_len(4096 + cut).await.unwrap();
+            file.sync().await.unwrap();
+            let _damage = it.scrub().await;
+            it.mend().await;
+            assert_eq!(it.scrub().await, 0, "cut at {cut}");
+            it.mend().await;
+            it.assert_node_has_all().await;
+        }
+    });
+}
+
+/// Nobody hurries another one, and healthy copies are not taken for damaged ones.
+#[test]
+fn places_where_no_frame_starts_and_damage_of_all_make_nobody_busy() {
+    run(async {
+        let it = filled(37, 1, &[3_000; 3]).await;
+        let damaged = it.written[1].0.offset;
+        (1..=3).for_each(|node| it.flip(node, damaged + 900));
+        let middle = Damage { extent: it.extent(), offset: it.written[2].0.offset + 77 };
+        let local = it.local();
+        local.damages().note(middle);
+        assert_eq!(it.scrub().await, 1);
+        let before = it.cluster.node(2).sent() + it.cluster.node(3).sent();
+        let all = [1, 2, 3].map(|node| it.cluster.node(node).member());
+        let others = [it.cluster.process(Some(2)).await, it.cluster.process(Some(3)).await];
+        tokio::select! {
+            biased;
+            () = it.capacity.mend_local(&all[0]) => {}
+            () = others[0].mend_local(&all[1]) => {}
+            () = others[1].mend_local(&all[2]) => {}
+            () = it.capacity.env.clock.sleep(Duration::from_secs(3_600)) => {}
+        }
+        let sent = it.cluster.node(2).sent() + it.cluster.node(3).sent() - before;
+        assert!(sent < 1 << 20, "{sent} bytes in an hour");
+        assert_eq!(it.scrub().await, 1);
+    });
+}
+
 #[test]
 fn damage_waits_until_another_copy_can_be_read() {
     run(async {
@@ -145,6 +191,7 @@ fn damage_waits_until_another_copy_can_be_read() {
         it.mend().await;
         assert_eq!(it.scrub().await, 1);
         it.cluster.node(3).set_calls(Calls::Answered);
+        it.capacity.env.clock.sleep(Duration::from_secs(60)).await;
         it.mend().await;
         assert_eq!(it.scrub().await, 0);
         it.assert_node_has_all().await;
@@ -175,7 +222,7 @@ fn copy_without_a_file_is_made_again() {
         for other in [2, 3] {
             it.cluster.node(other).set_calls(Calls::Answered);
         }
-        it.local().scrub(extent).await.unwrap_err();
+        it.capacity.env.clock.sleep(Duration::from_secs(60)).await;
         it.mend().await;
         assert_eq!(it.scrub().await, 0);
         let CopyInfo { state, end, incomplete, .. } =
@@ -196,12 +243,14 @@ fn intact_and_freed_frames_and_other_bytes_are_left_alone() {
         let (freed, kept) = (it.written[0].0, it.written[1].0);
         let frames = it.cluster.node(2).frames(extent, ExtentOffset::START, 1 << 20).await.unwrap();
         assert_eq!(frames.len(), 3);
-        assert_eq!(local.mend(extent, &frames[1]).await.unwrap(), Mended::Intact);
+        let intact = Mended { intact_at: Some(frames[1].offset), ..Mended::default() };
+        assert_eq!(local.mend(extent, vec![frames[1].clone()]).await.unwrap(), intact);
         local.free(&[freed]).await.unwrap();
-        assert_eq!(local.mend(extent, &frames[0]).await.unwrap(), Mended::Left);
+        let left = local.mend(extent, vec![frames[0].clone()]).await.unwrap();
+        assert_eq!(left, Mended::default());
         let mut wrong = frames[1].clone();
         wrong.offset = frames[2].offset;
-        let error = local.mend(extent, &wrong).await.unwrap_err();
+        let error = local.mend(extent, vec![wrong]).await.unwrap_err();
         assert!(matches!(error, Error::Corrupt { .. }), "{error}");
         // A place that is not damaged, an extent that nobody knows, and one that is gone.
         for extent in [extent, ExtentId::new(7), it.group.extents().nth(9).unwrap()] {
