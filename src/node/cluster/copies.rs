@@ -27,8 +27,8 @@ use crate::types::NodeRoles;
 
 use super::absent::Absent;
 use super::absent::DEAD_AFTER;
-use super::join::run;
 use super::settings::Place;
+use super::tasks::run;
 
 /// How often copies that have no end yet are looked at.
 const SETTLES_EVERY: Duration = Duration::from_secs(3);

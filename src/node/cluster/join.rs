@@ -64,6 +64,7 @@ use super::reached::ReachedNodes;
 use super::repair::Repair;
 use super::settings::Place;
 use super::settings::Proof;
+use super::tasks::run;
 use super::watch_holder::WatchByAddress;
 
 /// How often it is seen to that there are open groups.
@@ -265,21 +266,6 @@ impl Joined {
             Err(error) => tracing::error!(%error, "the life of this node"),
         }
     }
-}
-
-pub(super) fn run(
-    tasks: &Tasks,
-    name: &'static str,
-    work: impl Future<Output = ()> + Send + 'static,
-) {
-    let stop = tasks.stopping();
-    drop(tasks.spawn(name, async move {
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => {}
-            () = work => {}
-        }
-    }));
 }
 
 /// Follows which process serves which partition.

@@ -5,7 +5,7 @@
 //! 2. `running.rs`: the node. It starts like a node alone, up to its disks.
 //! 3. `join.rs`: it gets an id, begins a life (`life.rs`), follows nodes and groups, and answers
 //!    the calls of other nodes. `authority.rs`: the certificate with which it proves who it is.
-//!    `copies.rs`: it settles and mends its copies.
+//!    `copies.rs`: it settles and mends its copies. `tasks.rs`: how it runs all of that.
 //! 4. `reached.rs`: how it reaches other nodes. `index_links.rs`: how it asks those that serve
 //!    partitions, and how others ask this one about its requests.
 //! 5. `front.rs`: it answers clients as soon as there are partitions.
@@ -41,6 +41,7 @@ mod running;
 mod serve;
 mod settings;
 mod status;
+mod tasks;
 mod token;
 mod unfinished;
 mod watch_holder;
