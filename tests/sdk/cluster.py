@@ -209,18 +209,19 @@ def damaged(cluster, cycles, verdicts):
     def harm():
         verdicts.equal("exit code of a node with copies", node.stop(), 0)
         flipped, cut, removed = damage.sealed(node.data[0])[:3]
-        before = flipped.read_bytes(), cut.read_bytes()
+        before = damage.frames(flipped), damage.frames(cut)
         damage.flip(flipped, len(before[0]) // 2)
         damage.cut(cut)
         removed.unlink()
         node.start()
         began = time.monotonic()
 
-        def is_mended():
-            return removed.exists() and (flipped.read_bytes(), cut.read_bytes()) == before
+        def mended():
+            return damage.frames(flipped) == before[0], damage.frames(cut) == before[1], bool(damage.frames(removed))
 
-        mended = wait_until(is_mended, MEND_SECONDS, 0.2)
-        verdicts.check("a flipped byte, a cut file and a removed one are mended", mended, "all", node.log_tail(5))
+        wait_until(lambda: all(mended()), MEND_SECONDS, 0.5)
+        found = mended()
+        verdicts.check("a flipped byte, a cut file and a removed one are mended", all(found), "all", f"{found} {node.log_tail(5)}")
         verdicts.figure("mended after the start in", f"{time.monotonic() - began:.1f} s")
 
     cycles.harm.last = cycles.harm.copies

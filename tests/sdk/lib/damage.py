@@ -15,14 +15,28 @@ def sealed(folder):
     return sorted(files, key=lambda path: path.stat().st_size, reverse=True)
 
 
-def _is_plain(path):
-    page = path.read_bytes()[:FIRST_PAGE]
+def _slot(path):
+    """The latest slot of the first page; None if there is none."""
+    with open(path, "rb") as file:
+        page = file.read(FIRST_PAGE)
     slots = [page[at:at + 64] for at in SLOTS]
     found = [(struct.unpack_from("<Q", slot, 8)[0], slot) for slot in slots if slot[:4] == MAGIC]
-    if not found:
-        return False
-    slot = max(found)[1]
-    return slot[4] == 1 and slot[5] == 0 and struct.unpack_from("<I", slot, 40)[0] == 0
+    return max(found)[1] if found else None
+
+
+def _is_plain(path):
+    slot = _slot(path)
+    return slot is not None and slot[4] == 1 and slot[5] == 0 and struct.unpack_from("<I", slot, 40)[0] == 0
+
+
+def frames(path):
+    """The bytes of all frames of a sealed extent; none if the file or its first page is missing."""
+    slot = _slot(path) if path.exists() else None
+    if slot is None:
+        return b""
+    with open(path, "rb") as file:
+        file.seek(FIRST_PAGE)
+        return file.read(struct.unpack_from("<Q", slot, 24)[0])
 
 
 def flip(path, offset):

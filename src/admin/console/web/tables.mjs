@@ -42,6 +42,7 @@ const byNumber = (a, b) => a.localeCompare(b, "en", { numeric: true });
 const text = name => ({ name, kind: "t" });
 const wide = name => ({ name, kind: "w" });
 const ids = name => ({ name, kind: "i" });
+const host = name => ({ name, kind: "h" });
 const number = name => ({ name, kind: "n" });
 
 export function Bands({ model }) {
@@ -58,7 +59,7 @@ export function Changes({ model, kinds }) {
     model.where(change.low, change.high, ""), several(change.from), several(change.to), hostName(change), change.number] }));
   const none = model.changes.length ? "All kinds of change are left out." : "The map has not changed since the server started.";
   return html`<${Table} id="changes" title="Changes of the map, latest first" rows=${rows} none=${none}
-    columns=${[text("time, UTC"), text("change"), number("pause, ms"), wide("keys of"), ids("from"), ids("to"), ids("host"), number("no.")]} />`;
+    columns=${[text("time, UTC"), text("change"), number("pause, ms"), wide("keys of"), ids("from"), ids("to"), host("host"), number("no.")]} />`;
 }
 
 export function Busiest({ model }) {
@@ -68,7 +69,7 @@ export function Busiest({ model }) {
     rate(p.rates.lists), (p.rates.cpu / 1e4).toFixed(1), (p.queue_age_us / 1e3).toFixed(1), rate(p.rates.log / 1024), whole(p.rows),
     `${p.from || "(the beginning)"}${stopped(p)}`] }));
   return html`<${Table} id="busiest" title="Busiest partitions" rows=${rows} none="No partition is known yet."
-    columns=${[number("partition"), ids("host"), number("requests/s"), number("reads/s"), number("writes/s"), number("lists/s"),
+    columns=${[number("partition"), host("host"), number("requests/s"), number("reads/s"), number("writes/s"), number("lists/s"),
     number("CPU, %"), number("waits, ms"), number("log, KiB/s"), number("rows"), wide("from")]} />`;
 }
 
