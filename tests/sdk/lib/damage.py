@@ -7,11 +7,12 @@ import struct
 FIRST_PAGE = 4096
 SLOTS = (1024, 2048)
 MAGIC = b"BYSL"
+BYTES_MAX = 8 << 20
 
 
 def sealed(folder):
-    """The files of sealed extents that were never compacted, the largest first."""
-    files = [path for path in pathlib.Path(folder).rglob("extents/*/*.x") if _is_plain(path)]
+    """The files of sealed extents that were never compacted and are quickly read, the largest first."""
+    files = [path for path in pathlib.Path(folder).rglob("extents/*/*.x") if path.stat().st_size <= BYTES_MAX and _is_plain(path)]
     return sorted(files, key=lambda path: path.stat().st_size, reverse=True)
 
 
@@ -29,23 +30,15 @@ def _is_plain(path):
     return slot is not None and slot[4] == 1 and slot[5] == 0 and struct.unpack_from("<I", slot, 40)[0] == 0
 
 
-def frames(path):
-    """The bytes of all frames of a sealed extent; none if the file or its first page is missing."""
-    slot = _slot(path) if path.exists() else None
-    if slot is None:
-        return b""
-    with open(path, "rb") as file:
-        file.seek(FIRST_PAGE)
-        return file.read(struct.unpack_from("<Q", slot, 24)[0])
-
-
-def flip(path, offset):
-    """Inverts one bit in place."""
+def flip(path):
+    """Inverts a bit in each 64 KiB of the frames: some of these were not freed."""
+    end = FIRST_PAGE + struct.unpack_from("<Q", _slot(path), 24)[0]
     with open(path, "r+b") as file:
-        file.seek(offset)
-        byte = file.read(1)[0]
-        file.seek(offset)
-        file.write(bytes([byte ^ 0x10]))
+        for offset in range(FIRST_PAGE + 1000, end, 64 << 10):
+            file.seek(offset)
+            byte = file.read(1)[0]
+            file.seek(offset)
+            file.write(bytes([byte ^ 0x10]))
 
 
 def cut(path):
