@@ -35,7 +35,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Corrupt`]: one of the other frames is damaged too; [`Error::NoSuchExtent`] if the
-    /// extent was removed; [`Error::Sealed`] never; [`Error::Poisoned`].
+    /// extent was removed; [`Error::Poisoned`].
     pub(crate) async fn mend(
         &self,
         extent: &Arc<Extent>,

@@ -1,8 +1,8 @@
 //! Which process serves which partition: all have about equally many, and about equal load.
 //!
-//! Each partition counts as its load and a little more. Every move, for the numbers or for the
-//! load, makes the sum of the squares of what the processes have smaller. So moves end when the
-//! load does not change, and none undoes what another one did.
+//! Each partition counts as its load and a little more. While loads are known, every move but that
+//! from a drained node makes the sum of the squares of what the processes have smaller. So moves
+//! end when the load does not change, and none undoes what another one did.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
