@@ -98,6 +98,18 @@ impl LocalMember {
         self.remove_gone(record).await;
     }
 
+    /// Notes copies that this node lacks of extents whose ends are recorded: it may have died after
+    /// it removed a damaged copy, and before it had made another one. For the start.
+    pub fn note_missing(&self) {
+        let Some(groups) = &self.groups else { return };
+        let is_missing = |extent: &ExtentId| {
+            matches!(self.node.home_unless_gone(*extent), Ok(None)) && !groups.is_gone(*extent)
+        };
+        for extent in groups.ended_here().into_iter().filter(is_missing) {
+            self.node.damages.note(Damage { extent, offset: ExtentOffset::START });
+        }
+    }
+
     fn has_copy(&self, extent: ExtentId) -> bool {
         matches!(self.node.home_unless_gone(extent), Ok(Some(_)))
     }

@@ -55,6 +55,7 @@ mod home;
 mod ids;
 mod journal;
 mod leases;
+mod local_frees;
 mod local_member;
 pub mod member;
 mod metrics;

@@ -13,16 +13,20 @@ use crate::env::Env;
 use crate::env::OsClock;
 use crate::env::OsRand;
 use crate::env::Tasks;
+use crate::node::cluster::Adopt;
+use crate::node::cluster::AdoptedStore;
 use crate::node::cluster::ClusterStatus;
 use crate::node::cluster::CoordinatorSettings;
 use crate::node::cluster::Init;
 use crate::node::cluster::NodeStatus;
 use crate::node::cluster::Role;
 use crate::node::cluster::Wanted;
+use crate::node::cluster::adopt;
 use crate::node::cluster::change;
 use crate::node::cluster::init;
 use crate::node::cluster::new_token;
 use crate::node::cluster::status;
+use crate::node::cluster::undo;
 use crate::node::config::Size;
 use crate::types::ClusterNumber;
 
@@ -37,6 +41,8 @@ use super::table::table;
 pub enum ClusterCommand {
     /// Make a cluster in an etcd, and its master key file, which every node needs
     Init(InitArgs),
+    /// Make the store of a stopped single node the first node of a new cluster, in place
+    Adopt(AdoptArgs),
     /// Make a token with which one new node gets the master key file
     Token(TokenArgs),
     /// Show the nodes of a cluster, their partitions, and which one manages the index
@@ -95,6 +101,40 @@ pub struct InitArgs {
     pub json: bool,
 }
 
+/// Arguments of `cluster adopt`.
+#[derive(clap::Args, Debug)]
+pub struct AdoptArgs {
+    /// All data directories of the node, in the order `serve` was given them
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "BLOCKYARD_DATA",
+        value_delimiter = ',',
+        default_value = "./blockyard-data"
+    )]
+    pub data: Vec<PathBuf>,
+    /// The node's master key file, which every node of the cluster needs [default: the first data
+    /// directory with .key behind its name]
+    #[arg(long, value_name = "FILE", env = "BLOCKYARD_MASTER_KEY_FILE")]
+    pub master_key_file: Option<PathBuf>,
+    /// Where the cluster is made.
+    #[command(flatten)]
+    pub coordinator: CoordinatorSettings,
+    /// Copies of each byte, on as many machines
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=5))]
+    pub copies: u8,
+    /// The number of the cluster, 1 to 65535, which no other cluster of one account may have
+    /// [default: a random one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub number: Option<u16>,
+    /// Give up an adoption that was interrupted: the store is that of a single node again
+    #[arg(long, conflicts_with_all = ["copies", "number"])]
+    pub undo: bool,
+    /// Print the cluster as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Arguments of `cluster token`.
 #[derive(clap::Args, Debug)]
 pub struct TokenArgs {
@@ -147,6 +187,7 @@ pub(super) async fn cluster(command: &ClusterCommand) -> Result<(), CliError> {
                  Then start the nodes: `blockyard node --help`, and the guide docs/cluster.md\n"
             ))
         }
+        ClusterCommand::Adopt(args) => adopt_store(args, &env).await,
         ClusterCommand::Token(args) => {
             let valid = Duration::from_secs(args.hours * 3600);
             let token = new_token(&args.coordinator, &args.master_key_file, valid, &env).await?;
@@ -175,6 +216,43 @@ pub(super) async fn cluster(command: &ClusterCommand) -> Result<(), CliError> {
             set(node, Wanted::Remove { lost: *lost }, &env).await
         }
     }
+}
+
+/// Makes a cluster of a single node, or gives that up.
+async fn adopt_store(args: &AdoptArgs, env: &Env) -> Result<(), CliError> {
+    let AdoptArgs { data, copies, .. } = args;
+    if args.undo {
+        let is_here = undo(&args.coordinator, data, env).await?;
+        if args.json {
+            return print(&json_line(&json!({ "undone": true, "found": is_here })));
+        }
+        let elsewhere = "There was nothing of it in this etcd, under this prefix\n";
+        let elsewhere = if is_here { "" } else { elsewhere };
+        return print(&format!(
+            "the store is that of a single node again: `blockyard serve` starts it\n{elsewhere}"
+        ));
+    }
+    let wanted = Adopt {
+        data: data.clone(),
+        master_key_file: args.master_key_file.clone(),
+        number: args.number.map(ClusterNumber::new),
+        copies: *copies,
+    };
+    let AdoptedStore { cluster, partitions, extents } =
+        adopt(&args.coordinator, &wanted, env).await?;
+    let (number, copies) = (cluster.number.get(), cluster.copies);
+    let needed = copies.saturating_sub(1).max(1);
+    if args.json {
+        return print(&json_line(&json!({
+            "number": number, "copies": copies, "partitions": partitions, "extents": extents,
+        })));
+    }
+    print(&format!(
+        "cluster {number} is made of this node, with {partitions} partitions and {extents} extents\n\
+         Start it with `blockyard node`, and others: the guide docs/cluster.md. The cluster serves \
+         when nodes on {needed} machines are there, and has {copies} copies of everything with \
+         {copies}\n"
+    ))
 }
 
 /// Sets what is wanted of a node, and says what follows.

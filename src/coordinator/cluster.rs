@@ -16,7 +16,9 @@ use super::nodes::{decode, encode};
 use crate::types::ClusterNumber;
 
 /// The key of the record.
-const KEY: &[u8] = b"cluster/record";
+pub(super) const KEY: &[u8] = b"cluster/record";
+/// The key that exists while the store of a single node is copied here.
+pub(super) const ADOPTING_KEY: &[u8] = b"cluster/adopting";
 /// The most copies of an extent.
 pub const COPIES_MAX: u8 = 5;
 
@@ -38,13 +40,31 @@ pub struct ClusterRecord {
 #[derive(Clone, Debug, ThisError)]
 pub enum ClusterError {
     /// Nobody has made one here.
-    #[error("there is no cluster in this coordinator: `blockyard cluster init` makes one")]
+    #[error(
+        "there is no cluster in this coordinator: `blockyard cluster init` makes one, or \
+         `blockyard cluster adopt` of a single node, which must be finished if it was interrupted"
+    )]
     NotMade,
     /// One was made here before.
     #[error("cluster {number} was already made in this coordinator; nothing was changed")]
     Made {
         /// Its number.
         number: ClusterNumber,
+    },
+    /// The store of a single node is being copied here.
+    #[error(
+        "a single node is being adopted here: run the same `blockyard cluster adopt` again to \
+         finish it, or with --undo to give it up"
+    )]
+    Adopting,
+    /// There are keys of something else.
+    #[error(
+        "the coordinator holds keys of something else under this prefix, `{key}` for instance: \
+         give another --coordinator-prefix"
+    )]
+    NotEmpty {
+        /// One of them.
+        key: String,
     },
     /// The record cannot be read.
     #[error("the record of the cluster cannot be read: {0}")]
@@ -71,6 +91,12 @@ impl ClusterRecord {
         if is_sane { Ok(record) } else { Err(Unread::Malformed) }
     }
 
+    /// Whether another record is of the same cluster.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        (self.number, self.id) == (other.number, other.id)
+    }
+
     /// Reads the record of the cluster.
     ///
     /// # Errors
@@ -80,22 +106,38 @@ impl ClusterRecord {
         Ok(Self::decode(&found.value)?)
     }
 
+    /// Refuses a coordinator that has a cluster, or will have one.
+    ///
+    /// # Errors
+    /// [`ClusterError::Made`], [`ClusterError::Adopting`], [`ClusterError::Unread`],
+    /// [`ClusterError::Coordinator`].
+    pub async fn none(coordinator: &dyn Coordinator) -> Result<(), ClusterError> {
+        match Self::read(coordinator).await {
+            Ok(made) => return Err(ClusterError::Made { number: made.number }),
+            Err(ClusterError::NotMade) => {}
+            Err(error) => return Err(error),
+        }
+        let is_adopting = coordinator.get(ADOPTING_KEY).await?.is_some();
+        if is_adopting { Err(ClusterError::Adopting) } else { Ok(()) }
+    }
+
     /// Makes the cluster.
     ///
     /// # Errors
-    /// [`ClusterError::Made`], [`ClusterError::Coordinator`].
+    /// [`ClusterError::Made`], [`ClusterError::Adopting`], [`ClusterError::Coordinator`].
     pub async fn make(&self, coordinator: &dyn Coordinator) -> Result<(), ClusterError> {
-        let when = [Compare::Absent(Bytes::from_static(KEY))];
+        let when = [KEY, ADOPTING_KEY].map(|key| Compare::Absent(Bytes::from_static(key)));
         let put = [Op::Put(Bytes::from_static(KEY), self.encode())];
         match coordinator.txn(&when, &put).await {
             Ok(TxnReply::Committed(_)) => Ok(()),
             Ok(TxnReply::Rejected(_)) | Err(Error::Ambiguous) => {
-                let found = Self::read(coordinator).await?;
-                // The answer to the transaction was lost.
-                if found == *self {
-                    return Ok(());
+                // If it is this one, the answer to the transaction was lost.
+                match Self::read(coordinator).await {
+                    Ok(found) if found == *self => return Ok(()),
+                    Ok(_) | Err(_) => {}
                 }
-                Err(ClusterError::Made { number: found.number })
+                Self::none(coordinator).await?;
+                Err(Error::Ambiguous.into())
             }
             Err(error) => Err(error.into()),
         }

@@ -86,6 +86,12 @@ impl PartitionDescriptor {
         Some(Self { id, keys, epoch, log, host })
     }
 
+    /// Whether a coordinator key is that of a descriptor.
+    #[must_use]
+    pub fn is_key(key: &[u8]) -> bool {
+        key.starts_with(PARTITION_PREFIX.as_bytes())
+    }
+
     /// The coordinator key of partition `id`.
     #[must_use]
     pub fn coordinator_key(id: PartitionId) -> Bytes {

@@ -80,7 +80,7 @@ pub use client::{
 };
 pub use engine::open_offline;
 pub use engine::{Config, CutPartition, Dependencies, ExtentRecord, KeptExtents, Loaded, Offline};
-pub use engine::{NO_EXTENT_ID, RECORD_CHANGES, TOO_MANY_RUNS};
+pub use engine::{NO_EXTENT_ID, RECORD_CHANGES, TOO_MANY_RUNS, UNRECORDED_KEY};
 pub use inflight::{ClusterRequests, InFlight, LocalRequests, Processes, ReadNote};
 pub use load::{Class, Counts, Load};
 pub use map::{FollowedMap, Found, PartitionDescriptor, PartitionMap};

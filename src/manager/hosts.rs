@@ -86,8 +86,12 @@ pub trait MovesPartitions: Send + Sync + Debug {
     /// Whether a node takes partitions: it is there, and is not drained.
     fn takes(&self, node: NodeId) -> bool;
 
-    /// Whether a process serves a partition at this epoch.
-    async fn serves(&self, target: Target) -> bool;
+    /// Asks a process for a partition at this epoch. It answers [`index::Error::Corrupt`] too if it
+    /// has often failed to reach its files.
+    ///
+    /// # Errors
+    /// [`index::Error`]: it does not serve the partition.
+    async fn asked(&self, target: Target) -> Result<(), index::Error>;
 
     /// Has the process that serves a partition give it to a host of another one.
     ///
@@ -158,8 +162,6 @@ struct Opening {
     since: Duration,
     /// The revision before.
     before: Revision,
-    /// Whether it was asked for. Others are not late.
-    is_asked: bool,
 }
 
 impl HostManager {
@@ -278,17 +280,26 @@ impl HostManager {
         };
         known.opening.retain(|id, opening| !is_elsewhere(id, opening));
         let asked = known.next_asked();
-        let served = join_all(asked.iter().map(|(id, opening)| self.serves(*id, *opening))).await;
-        for id in served.into_iter().flatten() {
-            let Some(Opening { at, .. }) = known.opening.remove(&id) else { continue };
-            known.taken_back.remove(&id);
-            let others = known.opening.values_mut().filter(|other| other.at == at);
+        let taken_back = &known.taken_back;
+        let ask = |(id, opening): &(PartitionId, Opening)| self.serves(*id, *opening, taken_back);
+        let served: Vec<bool> = join_all(asked.iter().map(ask)).await;
+        for ((id, Opening { at, .. }), _) in
+            asked.iter().zip(&served).filter(|(_, served)| **served)
+        {
+            known.opening.remove(id);
+            known.taken_back.remove(id);
+            let others = known.opening.values_mut().filter(|other| other.at == *at);
             others.for_each(|other| other.since = other.since.max(now));
         }
-        let is_late = |one: &Opening| one.is_asked && now >= one.since + OPENS_WITHIN;
-        let late = known.opening.iter().filter(|(_, one)| is_late(one));
-        let late: BTreeMap<PartitionId, NodeId> = late.map(|(id, one)| (*id, one.at)).collect();
-        known.opening.retain(|id, _| !late.contains_key(id));
+        // Those that were not asked for now may have been opened since.
+        let mut late: BTreeMap<PartitionId, NodeId> = BTreeMap::new();
+        for (id, _) in asked {
+            let is_late = |one: &Opening| now >= one.since + OPENS_WITHIN;
+            if let Some(one) = known.opening.get(&id).copied().filter(is_late) {
+                known.opening.remove(&id);
+                late.insert(id, one.at);
+            }
+        }
         known.taken_back.retain(|id| self.map.find(*id).is_some());
         let is_first = |id: &PartitionId| !known.taken_back.contains(id);
         let (first, again): (BTreeMap<_, _>, BTreeMap<_, _>) =
@@ -318,15 +329,23 @@ impl HostManager {
         }
     }
 
-    /// The partition, if it is served where it was given to.
-    async fn serves(&self, id: PartitionId, opening: Opening) -> Option<PartitionId> {
-        let found = self.map.find(id).filter(|found| found.revision > opening.before)?;
-        let target = Target::of(&found.descriptor);
-        tokio::select! {
+    /// Whether a partition is served where it was given to. Damaged files are no reason to give it
+    /// to others, once another process has said that they are damaged.
+    async fn serves(
+        &self,
+        id: PartitionId,
+        opening: Opening,
+        taken_back: &BTreeSet<PartitionId>,
+    ) -> bool {
+        let found = self.map.find(id).filter(|found| found.revision > opening.before);
+        let Some(found) = found else { return false };
+        let answer = tokio::select! {
             biased;
-            serves = self.moves.serves(target) => serves.then_some(id),
-            () = self.clock.sleep(ANSWERS_WITHIN) => None,
-        }
+            answer = self.moves.asked(Target::of(&found.descriptor)) => answer,
+            () = self.clock.sleep(ANSWERS_WITHIN) => return false,
+        };
+        let is_damaged = matches!(answer, Err(index::Error::Corrupt(_)));
+        answer.is_ok() || is_damaged && taken_back.contains(&id)
     }
 
     /// Waits until a claim ends, or its process is gone, which is looked at from this time on.
@@ -447,7 +466,7 @@ impl Opening {
     /// A partition that is where it was found.
     fn found(found: &Found, since: Duration) -> Self {
         let before = Revision(found.revision.0.saturating_sub(1));
-        Self { at: found.descriptor.host.node(), since, before, is_asked: false }
+        Self { at: found.descriptor.host.node(), since, before }
     }
 }
 
@@ -459,14 +478,7 @@ impl Known {
         let (before, after): (Vec<_>, Vec<_>) = ids.into_iter().partition(|id| *id <= last);
         let next: Vec<PartitionId> = after.into_iter().chain(before).take(ASKED_AT_ONCE).collect();
         self.asked_to = next.last().copied();
-        let mut asked = Vec::new();
-        for id in next {
-            if let Some(opening) = self.opening.get_mut(&id) {
-                opening.is_asked = true;
-                asked.push((id, *opening));
-            }
-        }
-        asked
+        next.into_iter().filter_map(|id| Some((id, *self.opening.get(&id)?))).collect()
     }
 
     /// From when on the claim of a node may be removed.
@@ -479,7 +491,7 @@ impl Known {
     fn note_given(&mut self, placed: &Placed, now: Duration) {
         let Found { descriptor, revision } = &placed.partition;
         let (at, before) = (placed.to.node(), *revision);
-        let opening = Opening { at, since: now, before, is_asked: false };
+        let opening = Opening { at, since: now, before };
         self.opening.insert(descriptor.id, opening);
     }
 }

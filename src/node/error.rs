@@ -16,6 +16,7 @@ use crate::env::DiskError;
 use crate::frontend::spans::ExportError;
 use crate::index;
 
+use super::cluster::AdoptError;
 use super::cluster::AuthorityError;
 use super::cluster::CoordinatorFault;
 use super::cluster::SettingsError;
@@ -216,6 +217,9 @@ pub enum NodeError {
     /// The node gets no certificate.
     #[error("{0}")]
     Authority(#[from] AuthorityError),
+    /// A node alone cannot become the first node of a cluster.
+    #[error("{0}")]
+    Adopt(#[from] AdoptError),
     /// The node gets no master key with its token.
     #[error("{0}")]
     Token(#[from] TokenError),
@@ -271,7 +275,8 @@ pub enum NodeError {
     /// The data directory of a node of a cluster.
     #[error(
         "{path} belongs to a node of a cluster: `blockyard node` starts it, and no other command \
-         opens it; nothing was changed"
+         opens it; `blockyard cluster adopt`, if it was interrupted, must be finished or undone \
+         first; nothing was changed"
     )]
     OfCluster {
         /// The directory.
@@ -279,8 +284,8 @@ pub enum NodeError {
     },
     /// The data directory of a node alone.
     #[error(
-        "{path} holds the whole store of a single node, which cannot become a node of a cluster \
-         yet: `blockyard serve` starts it; nothing was changed"
+        "{path} holds the whole store of a single node: `blockyard serve` starts it, and \
+         `blockyard cluster adopt` makes it the first node of a new cluster; nothing was changed"
     )]
     OfSingleNode {
         /// The directory.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::At;
 use super::ClusterCapacity;
 use super::Found;
+use super::not_recorded;
 use super::readers::FRAMES_BYTES;
 use super::readers::Failures;
 use crate::capacity::CopyInfo;
@@ -99,7 +100,7 @@ impl ClusterCapacity {
     }
 
     /// The other members that can be reached.
-    fn others(&self, found: &Found) -> Vec<At> {
+    pub(super) fn others(&self, found: &Found) -> Vec<At> {
         let here = self.nodes.here();
         let mut others = self.reachable(&found.record);
         others.retain(|at| Some(at.node) != here);
@@ -167,10 +168,14 @@ impl ClusterCapacity {
     /// Makes a copy again that this node has removed, unless nobody knows where its extent ends:
     /// then it was not removed here. Returns how many frames were mended: none.
     async fn make_again(&self, found: Found, local: &LocalMember) -> Result<u64, Error> {
-        let extent = found.copy.extent;
-        let is_member = self.nodes.here().is_some_and(|here| found.record.has_member(here));
-        match found.record.length(extent).filter(|_| is_member) {
-            Some(end) => self.pull_again(found, end, local).await.map(|()| 0),
+        let Found { copy, .. } = found;
+        // The end may have been recorded a moment ago.
+        let read = self.groups.read(copy.extent.group()).await;
+        let Some(at) = read.map_err(|error| not_recorded(&error))? else { return Ok(0) };
+        let record = at.record;
+        let is_member = self.nodes.here().is_some_and(|here| record.has_member(here));
+        match record.length(copy.extent).filter(|_| is_member) {
+            Some(end) => self.pull_again(Found { copy, record }, end, local).await.map(|()| 0),
             None => Ok(0),
         }
     }
@@ -225,7 +230,11 @@ async fn mend_from(
             }
             return Err(Unmended::Other(Error::Corrupt { extent, offset: from }));
         };
-        let done = local.mend(extent, frames).await.map_err(Unmended::Here)?;
+        let done = match local.mend(extent, frames).await {
+            // One of these frames is damaged. Another member may have it.
+            Err(error @ Error::Corrupt { .. }) => return Err(Unmended::Other(error)),
+            done => done.map_err(Unmended::Here)?,
+        };
         if done.is_lost {
             return Err(Unmended::Lost);
         }

@@ -9,18 +9,16 @@
 //! - `ends.rs`: fences, seals and removals;
 //! - `leases.rs`: whether the owner of a log may answer reads;
 //! - `settler.rs`: the end of copies that nobody else seals;
-//! - `mend.rs`: damaged copies of this node;
+//! - `mend.rs`: damaged copies of this node; `frees.rs`: frees that they have missed;
 //! - `repair.rs`: new members for groups whose nodes are gone;
 //! - `as_capacity.rs`: all of that behind the trait.
 //!
 //! Invariants: those of `copies/` · a replay ends where all agree that the extent ends ·
 //! an extent is marked as gone before a copy of it is removed.
-//!
-//! Not here: the comparison that tells a member which frees it missed while it was away. Until then
-//! such a member keeps those bytes.
 
 mod as_capacity;
 mod ends;
+mod frees;
 mod ids;
 mod latencies;
 mod leases;

@@ -143,7 +143,8 @@ impl ClusterCapacity {
             match members.next() {
                 Some(at) => {
                     if is_small {
-                        patience = self.latencies.patience(at.node);
+                        let others = members.as_slice().iter().map(|at| at.node);
+                        patience = self.latencies.patience(at.node, others);
                     }
                     asked.insert(at.node, clock.monotonic());
                     reads.push(read(at));
@@ -157,8 +158,9 @@ impl ClusterCapacity {
                 Some((At { node, member }, answer)) = reads.next() => match answer {
                     Ok(pieces) => {
                         if is_small {
-                            let now = clock.monotonic();
-                            // Those that have not answered are slower than that.
+                            // Those that were asked before and have not answered are slower.
+                            let (now, since) = (clock.monotonic(), asked.get(&node).copied());
+                            asked.retain(|_, other| Some(*other) <= since);
                             for (node, since) in asked {
                                 self.latencies.note(node, now.saturating_sub(since));
                             }

@@ -1,6 +1,7 @@
 //! Processes that use extents on simulated nodes.
 
 mod calls;
+mod frees;
 mod heeding;
 mod histories;
 mod ids;

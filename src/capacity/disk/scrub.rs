@@ -49,6 +49,8 @@ pub(crate) struct Findings {
     pub(crate) holed: Vec<ExtentOffset>,
     /// Places at or before damage where a frame starts or has ended.
     pub(crate) places: Vec<ExtentOffset>,
+    /// The same, before pages of zeros.
+    pub(crate) places_of_holes: Vec<ExtentOffset>,
     /// The last such place. Behind it there may be no frame.
     boundary: ExtentOffset,
 }
@@ -59,6 +61,14 @@ impl Findings {
         if self.places.last() != Some(&self.boundary) {
             self.places.push(self.boundary);
         }
+    }
+
+    /// As [`Self::note`], of a page of zeros.
+    fn note_hole(&mut self, at: ExtentOffset) {
+        if self.places_of_holes.last() != Some(&self.boundary) {
+            self.places_of_holes.push(self.boundary);
+        }
+        self.holed.push(at);
     }
 }
 
@@ -152,8 +162,11 @@ impl Store {
                 found.note();
                 unreadable.get_or_insert(error);
             }
-            // Of frames with holes another copy may know whether they were freed.
-            let places = std::mem::take(&mut found.places);
+            let mut places = std::mem::take(&mut found.places);
+            let of_holes = std::mem::take(&mut found.places_of_holes);
+            if !frees.may_lack_any() {
+                places.extend(of_holes);
+            }
             places.into_iter().for_each(|at| self.note_damage(extent, at));
             let Findings { report, holed, .. } = &mut found;
             let holed = std::mem::take(holed);
@@ -223,10 +236,10 @@ pub(crate) async fn scrub_range(
             Found::Damaged { end, holed } => {
                 found.report.frames += 1;
                 found.boundary = at;
-                found.note();
                 if holed {
-                    found.holed.push(at);
+                    found.note_hole(at);
                 } else {
+                    found.note();
                     found.report.corrupt.push((extent, at));
                 }
                 (at, found.boundary) = (end, end);
@@ -235,8 +248,7 @@ pub(crate) async fn scrub_range(
             Found::Nothing if walker.is_hole(at).await? => {
                 // Padding never begins at the start of a page, so this was a frame.
                 if at.get().is_multiple_of(PAGE) && !hole {
-                    found.note();
-                    found.holed.push(at);
+                    found.note_hole(at);
                 }
                 // If other bytes are in the page, this is padding. Otherwise the page may have been
                 // given back by a free that the catalog has lost, and the bytes after it may be the
@@ -246,8 +258,7 @@ pub(crate) async fn scrub_range(
             }
             Found::Nothing => {
                 if offset_up(at + 1) < range.end && walker.before_hole(at).await? {
-                    found.note();
-                    found.holed.push(at);
+                    found.note_hole(at);
                 } else if !hole {
                     found.note();
                     found.report.corrupt.push((extent, at));

@@ -126,6 +126,15 @@ impl KnownGroups {
         self.noted.read().unwrap_or_else(PoisonError::into_inner).get(&group).cloned()
     }
 
+    /// The extents of which the node is to have a copy and whose ends are recorded, as far as it has
+    /// stored that.
+    #[must_use]
+    pub fn ended_here(&self) -> Vec<ExtentId> {
+        let noted = self.noted.read().unwrap_or_else(PoisonError::into_inner);
+        let here = noted.values().filter(|record| record.has_member(self.node));
+        here.flat_map(|record| record.with_length().in_group(record.id())).collect()
+    }
+
     /// The newest of what is known of a group.
     fn newest(&self, group: GroupId) -> Option<GroupRecord> {
         match self.groups.get(group) {

@@ -1,8 +1,6 @@
 //! Groups: which nodes have the extents of a cluster. A *group* is the 64 extents whose ids begin
-//! at one multiple of 64, of one kind. Each has a copy on all *members* of the group. The record of
+//! at one multiple of 64. Each has a copy on all *members* of the group. The record of
 //! a group is in the coordinator.
-//!
-//! No command uses this yet; `cluster/` does.
 //!
 //! Main path of a group:
 //! 1. `placement.rs`: its writer chooses the members from the table of nodes;
@@ -42,5 +40,5 @@ pub use known::{KnownGroups, MayCreate};
 pub use make::GroupMaker;
 pub use placement::{LOAD_FULL, NodeRow, Placed, Want, place, place_apart};
 pub use record::{GroupRecord, GroupState, MEMBERS_MAX, NoMembers, Unread};
-pub use store::{AllGroups, Error, GroupAt, Stored, change, read, read_all};
+pub use store::{AllGroups, Error, GroupAt, Stored, change, is_key, put, read, read_all};
 pub use transitions::{MemberReport, Refusal};

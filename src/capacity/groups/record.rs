@@ -100,13 +100,37 @@ impl GroupRecord {
         })
     }
 
+    /// The record of a group of a store that was made alone: closed, with these extents on one node,
+    /// which end there. They are of all kinds, and the record says log, as of a group with logs and
+    /// runs. Their ends are recorded, so that a file that is lost later is never taken for one of an
+    /// extent that nobody had. Extents of other groups are left out.
+    #[must_use]
+    pub fn adopted(id: GroupId, node: NodeId, ends: &[(ExtentId, ExtentOffset)]) -> Self {
+        let here = ends.iter().filter(|(extent, _)| extent.group() == id);
+        let lengths: BTreeMap<u8, ExtentOffset> =
+            here.map(|(extent, end)| (extent.place(), *end)).collect();
+        let extents = lengths.keys().fold(Extents::NONE, |set, at| set.with(Extents::at(*at)));
+        Self {
+            id,
+            kind: ExtentKind::Log,
+            members: vec![node],
+            // No process: nobody creates an extent in it.
+            writer: Incarnation::new(0),
+            generation: Generation::FIRST,
+            state: GroupState::Closed,
+            gone: Extents::ALL.without(extents),
+            lengths,
+        }
+    }
+
     /// The group.
     #[must_use]
     pub const fn id(&self) -> GroupId {
         self.id
     }
 
-    /// The kind of all its extents.
+    /// The kind with which a copy is created before anything else is known of an extent. Groups of
+    /// logs have runs too, and adopted ones extents of all kinds.
     #[must_use]
     pub const fn kind(&self) -> ExtentKind {
         self.kind

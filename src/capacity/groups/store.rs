@@ -96,6 +96,18 @@ fn decode(group: GroupId, value: &[u8]) -> Result<GroupRecord, Unread> {
     if record.id() == group { Ok(record) } else { Err(Unread::Malformed("of another group")) }
 }
 
+/// Whether a coordinator key is that of a record.
+#[must_use]
+pub fn is_key(key: &[u8]) -> bool {
+    group_of(key).is_some()
+}
+
+/// Writes a record, whatever there is of the group, for the transaction that makes it.
+#[must_use]
+pub fn put(record: &GroupRecord) -> Op {
+    Op::Put(key(record.id()), record.encode())
+}
+
 /// Reads the record of a group; `None` if the group was never made.
 ///
 /// # Errors

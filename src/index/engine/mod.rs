@@ -92,7 +92,7 @@ mod tests;
 pub use config::Config;
 pub use context::Dependencies;
 pub use cut::{CutPartition, KeptExtents};
-pub use extents::{ExtentRecord, Loaded};
+pub use extents::{ExtentRecord, Loaded, UNRECORDED_KEY};
 pub use offline::{Offline, open_offline};
 pub use untrusted::decode_untrusted;
 

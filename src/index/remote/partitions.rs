@@ -197,10 +197,15 @@ impl Cluster {
         let waited = self.index.clock().monotonic().saturating_sub(given);
         let moved = Changed { pause: moved.pause + waited, ..moved };
         // The process has opened it on any of its hosts.
-        if let Err(error) = self.control(to.node()).change(plan).await {
-            tracing::info!(%partition, host = %to, %error, "it is on another host of that node");
+        match self.control(to.node()).change(plan).await {
+            Ok(_) => Ok(moved),
+            // It has been moved or divided since, or is.
+            Err(error @ (ChangeError::NoSuchPartition | ChangeError::Busy(_))) => {
+                tracing::info!(%partition, host = %to, %error, "it is on another host of that node");
+                Ok(moved)
+            }
+            Err(error) => Err(error.after_a_move()),
         }
-        Ok(moved)
     }
 
     async fn wait_until_served(&self, id: PartitionId, at: NodeId) -> Result<(), ChangeError> {

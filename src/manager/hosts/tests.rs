@@ -18,6 +18,8 @@ struct World {
     drained: Mutex<BTreeSet<NodeId>>,
     /// Those that open nothing.
     closed: Mutex<BTreeSet<NodeId>>,
+    /// Whether these say that files are damaged.
+    damaged: Mutex<bool>,
     /// Those with as many requests as a hot partition.
     busy: Mutex<BTreeSet<PartitionId>>,
 }
@@ -40,8 +42,16 @@ impl MovesPartitions for Of {
         !self.0.drained.lock().unwrap().contains(&node)
     }
 
-    async fn serves(&self, target: Target) -> bool {
-        !self.0.closed.lock().unwrap().contains(&target.host.node())
+    async fn asked(&self, target: Target) -> Result<(), index::Error> {
+        if !self.0.closed.lock().unwrap().contains(&target.host.node()) {
+            return Ok(());
+        }
+        let damaged = index::Damage::Quarantined(target.partition);
+        Err(if *self.0.damaged.lock().unwrap() {
+            damaged.into()
+        } else {
+            index::Error::WrongPartition
+        })
     }
 
     async fn give(&self, target: Target, to: HostId) -> Result<(), index::Error> {
@@ -75,8 +85,8 @@ impl World {
         let (clock, rand) = (Arc::new(SimClock::new()), Arc::new(SeededRand::new(1)));
         let env = Env { clock, rand, tasks: Tasks::new() };
         let coordinator = Arc::new(SimulatedStore::new().open(&env));
-        let (gone, drained, closed, busy) = Default::default();
-        Arc::new(Self { env, coordinator, gone, drained, closed, busy })
+        let (gone, drained, closed, damaged, busy) = Default::default();
+        Arc::new(Self { env, coordinator, gone, drained, closed, damaged, busy })
     }
 
     /// Starts a manager.
@@ -262,6 +272,30 @@ async fn partition_that_an_operator_moves_to_a_process_that_does_not_open_it_com
     world.sleep(10_000).await;
     let now = world.map().await.into_iter().find(|now| now.id == one.id).unwrap();
     assert_eq!(now.host.node().get(), 1);
+}
+
+/// It may be that it does not reach them.
+#[tokio::test(start_paused = true)]
+async fn process_that_finds_files_damaged_is_believed_once_another_one_says_so_too() {
+    let world = World::new();
+    world.claim(1).await;
+    drop(world.manage(6).await);
+    world.sleep(1_000).await;
+    *world.damaged.lock().unwrap() = true;
+    world.closed.lock().unwrap().insert(NodeId::new(2));
+    world.claim(2).await;
+    world.sleep(5_000).await;
+    assert_eq!(world.counts([1, 2]).await, ([5, 1], 0));
+    world.sleep(10_000).await;
+    assert_eq!(world.counts([1, 2]).await, ([6, 0], 0), "another one opens it");
+    world.closed.lock().unwrap().insert(NodeId::new(3));
+    world.claim(3).await;
+    world.sleep(5_000).await;
+    assert_eq!(world.counts([1, 2, 3]).await, ([5, 0, 1], 0));
+    world.closed.lock().unwrap().insert(NodeId::new(1));
+    world.sleep(300_000).await;
+    let counts = world.counts([1, 2, 3]).await.0;
+    assert_eq!(counts.iter().sum::<usize>(), 6, "{counts:?}");
 }
 
 /// Perhaps its files are damaged. Others go on.

@@ -1,5 +1,5 @@
 //! The copies of a node: it follows the records of their groups, settles those that nobody else
-//! settles, and mends what is damaged.
+//! settles, mends what is damaged, and frees what others have freed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,6 +30,13 @@ use super::absent::DEAD_AFTER;
 use super::settings::Place;
 use super::tasks::run;
 
+/// How soon after the start other members are asked what they have freed, and how often extents are
+/// removed of which nothing is used.
+const FREES_AFTER: Duration = Duration::from_secs(20);
+/// How often other members are asked.
+const FREES_EVERY: Duration = Duration::from_secs(24 * 3600);
+/// The pause between two extents.
+const FREES_APART: Duration = Duration::from_millis(5);
 /// How often copies that have no end yet are looked at.
 const SETTLES_EVERY: Duration = Duration::from_secs(3);
 
@@ -73,11 +80,46 @@ pub(super) fn look_after_copies(
     (storage, local): (&Storage, Arc<LocalMember>),
     table: &Arc<NodeTable>,
 ) {
+    local.note_missing();
     let mending = Arc::clone(capacity);
-    run(tasks, "mend copies", async move { mending.mend_local(&local).await });
+    let mended = Arc::clone(&local);
+    run(tasks, "mend copies", async move { mending.mend_local(&mended).await });
+    let (freeing, own, timed) = (Arc::clone(capacity), Arc::clone(&local), Arc::clone(clock));
+    run(tasks, "frees of copies", async move { follow_frees(&freeing, &own, &*timed).await });
     let (own, capacity) = (Arc::clone(&storage.capacity), Arc::clone(capacity));
     let settling = settle(Arc::clone(clock), capacity, own, Arc::clone(table));
     run(tasks, "settle copies", settling);
+}
+
+/// Frees what the copies of this node have missed, soon after the start and then once a day, and
+/// removes extents of which nothing is used any more, for ever.
+async fn follow_frees(cluster: &ClusterCapacity, local: &LocalMember, clock: &dyn Clock) {
+    let mut next_round = clock.monotonic() + FREES_AFTER;
+    loop {
+        clock.sleep(FREES_AFTER).await;
+        let removed = cluster.remove_dead(local).await;
+        if removed > 0 {
+            tracing::debug!(removed, "extents without used bytes were removed");
+        }
+        if clock.monotonic() < next_round {
+            continue;
+        }
+        let (mut freed, mut failed) = (0, None);
+        for extent in local.whole_extents() {
+            match cluster.catch_up_frees(extent, local).await {
+                Ok(bytes) => freed += bytes,
+                Err(error) => failed = Some(error),
+            }
+            clock.sleep(FREES_APART).await;
+        }
+        if let Some(error) = failed {
+            tracing::info!(%error, "some copies may have bytes that others have freed");
+        }
+        if freed > 0 {
+            tracing::info!(freed, "bytes were freed that other nodes had freed before");
+        }
+        next_round = clock.monotonic() + FREES_EVERY;
+    }
 }
 
 /// Settles the copies of this node that nobody else settles, for ever.

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use crate::coordinator::cluster::ClusterError;
 use crate::coordinator::cluster::ClusterRecord;
 use crate::env::Env;
 use crate::node::error::NodeError;
@@ -35,14 +34,8 @@ pub async fn init(
     env: &Env,
 ) -> Result<ClusterRecord, NodeError> {
     let coordinator = connect(settings, env).await?;
-    let number = init.number.unwrap_or_else(|| drawn(env.rand.next_u64()));
-    let id = u128::from(env.rand.next_u64()) << 64 | u128::from(env.rand.next_u64());
-    let record = ClusterRecord { number, id, generation: 1, copies: init.copies };
-    match ClusterRecord::read(&*coordinator).await {
-        Ok(made) => return Err(ClusterError::Made { number: made.number }.into()),
-        Err(ClusterError::NotMade) => {}
-        Err(error) => return Err(error.into()),
-    }
+    let record = new_record(env, init.number, init.copies);
+    ClusterRecord::none(&*coordinator).await?;
     // The cluster is made after its key ring, without which no node can serve it. If the authority
     // is not made, the first node makes it.
     let (file, now) = (absolute(&init.master_key_file), env.clock.now());
@@ -50,6 +43,13 @@ pub async fn init(
     record.make(&*coordinator).await?;
     Authority::open(&*coordinator, &ring, &record, now).await?;
     Ok(record)
+}
+
+/// The record of a new cluster. Without a number, one is drawn.
+pub(super) fn new_record(env: &Env, number: Option<ClusterNumber>, copies: u8) -> ClusterRecord {
+    let number = number.unwrap_or_else(|| drawn(env.rand.next_u64()));
+    let id = u128::from(env.rand.next_u64()) << 64 | u128::from(env.rand.next_u64());
+    ClusterRecord { number, id, generation: 1, copies }
 }
 
 /// A number from 1 to 65,535.

@@ -38,6 +38,7 @@ use crate::index::remote::ClusterPartitions;
 use crate::node::error::NodeError;
 use crate::node::listeners::Bound;
 use crate::node::storage::Storage;
+use crate::node::storage::founded;
 use crate::node::storage::node_of;
 use crate::node::storage::set_node;
 use crate::rpc::CallerConfig;
@@ -359,6 +360,7 @@ async fn enter(
     cluster: &ClusterRecord,
     place: &Place,
 ) -> Result<NodeId, NodeError> {
+    founded(own).await?;
     let node = match node_of(own).await? {
         Some(node) => node,
         None => {

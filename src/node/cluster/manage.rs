@@ -61,19 +61,8 @@ impl MovesPartitions for Moves {
         self.0.takes_partitions(node)
     }
 
-    async fn serves(&self, target: Target) -> bool {
-        match self.0.links.index.read(target, Read::DeadContainers).await {
-            // A process that has found its files damaged has it. Another one would too.
-            Ok(_) | Err(index::Error::Corrupt(_)) => true,
-            Err(
-                index::Error::WrongPartition
-                | index::Error::Overloaded
-                | index::Error::Full(_)
-                | index::Error::Unavailable(_)
-                | index::Error::NoAnswer(_)
-                | index::Error::Refused(_),
-            ) => false,
-        }
+    async fn asked(&self, target: Target) -> Result<(), index::Error> {
+        self.0.links.index.read(target, Read::DeadContainers).await.map(|_| ())
     }
 
     async fn give(&self, target: Target, to: HostId) -> Result<(), index::Error> {

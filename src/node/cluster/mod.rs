@@ -16,7 +16,8 @@
 //!    that are missing are made again. `absent.rs`: who is away since when. `unfinished.rs`: what
 //!    is left to repair, for `status.rs`.
 //!
-//! `init.rs` makes a cluster, `status.rs` shows one, `change.rs` drains and removes nodes.
+//! `init.rs` makes a cluster, `adopt.rs` makes one of a node alone, `status.rs` shows one,
+//! `change.rs` drains and removes nodes.
 //!
 //! Invariants: an answer is right although another process may have taken over, since members of
 //! the logs give leases for it (`index/engine/leases.rs`) · a process that has lost a claim changes
@@ -25,6 +26,7 @@
 //! session has ended ends: its requests do not go on under another session (ADR 0057).
 
 mod absent;
+mod adopt;
 mod authority;
 mod change;
 mod coordinator;
@@ -46,6 +48,7 @@ mod token;
 mod unfinished;
 mod watch_holder;
 
+pub use adopt::{Adopt, AdoptError, AdoptedStore, adopt, undo};
 pub use authority::AuthorityError;
 pub use change::{Wanted, change};
 pub use coordinator::CoordinatorFault;

@@ -108,6 +108,13 @@ struct Remembered {
     plain: bool,
 }
 
+impl Remembered {
+    fn encode(&self) -> Bytes {
+        let value = serde_json::to_vec(self);
+        value.expect("a number, a string and a bool are JSON").into()
+    }
+}
+
 /// A store's key ring, and whether plain secrets must still be erased from its files.
 #[derive(Debug)]
 pub struct Opened {
@@ -170,6 +177,19 @@ pub async fn open_for_check(
     let Some(known) = remembered(coordinator).await? else { return Ok(None) };
     let missing = MasterKeyError::Missing { path: path.to_owned(), ring: known.ring };
     held_against(read(path)?.ok_or(missing)?, path, known).map(Some)
+}
+
+/// What the store remembers of its key ring, as the key and the value that another coordinator
+/// gets. `None` if there is nothing, or if files of the store may hold plain secrets: a start of
+/// this release mends both.
+///
+/// # Errors
+/// [`MasterKeyError`].
+pub async fn handed_over(
+    coordinator: &dyn Coordinator,
+) -> Result<Option<(Bytes, Bytes)>, MasterKeyError> {
+    let known = remembered(coordinator).await?.filter(|known| !known.plain);
+    Ok(known.map(|known| (Bytes::from_static(KEY), known.encode())))
 }
 
 /// Remembers that no file holds a plain secret any more.
@@ -264,9 +284,8 @@ async fn remember(
     plain: bool,
     when: &[Compare],
 ) -> Result<(), coordinator::Error> {
-    let known = Remembered { version: VERSION, ring, plain };
-    let value = serde_json::to_vec(&known).expect("a number, a string and a bool are JSON");
-    coordinator.txn(when, &[Op::Put(Bytes::from_static(KEY), value.into())]).await?;
+    let value = Remembered { version: VERSION, ring, plain }.encode();
+    coordinator.txn(when, &[Op::Put(Bytes::from_static(KEY), value)]).await?;
     Ok(())
 }
 

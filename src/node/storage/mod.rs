@@ -17,6 +17,7 @@ pub use durable::Storage;
 pub(in crate::node) use durable::open_failed;
 pub use open::coordinator_copy;
 pub use owner::Owner;
+pub(in crate::node) use owner::{Founding, finishing, found, founded, founding, unfound};
 pub(in crate::node) use owner::{node_of, set_node};
 pub use start::CoordinatorPlace;
 pub use start::Start;

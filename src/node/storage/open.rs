@@ -94,6 +94,25 @@ impl Storage {
         Self::open_quiet(data, env, CatalogPlace::Folders(data.to_vec())).await
     }
 
+    /// Opens the store of a node alone that is to be the first node of a cluster. Its extents are
+    /// sealed, as at each start of such a node.
+    ///
+    /// # Errors
+    /// [`NodeError`]; [`NodeError::OfCluster`] of a node of a cluster.
+    pub async fn open_to_found(data: &[PathBuf], env: &Env) -> Result<Self, NodeError> {
+        data.iter().try_for_each(|path| refuse_marked(path))?;
+        let config = CapacityConfig {
+            scrub_bytes_per_second: 0,
+            compact_bytes_per_second: 0,
+            catalog: CatalogPlace::Folders(data.to_vec()),
+            ..CapacityConfig::default()
+        };
+        let given = Given { data, add: &[], without: &[] };
+        let disks = open_disks(data, env)?;
+        let (env, metrics, owner) = (env.clone(), CapacityMetrics::default(), Owner::Founder);
+        open_for(Use::Serve, Start { given, disks, env, config, metrics, owner }).await
+    }
+
     /// As [`Self::open_for_check`], to restore from a backup.
     ///
     /// # Errors
@@ -192,7 +211,7 @@ async fn open_coordinator(
 fn capacity_config(config: &Config, owner: Owner) -> CapacityConfig {
     CapacityConfig {
         open_extents: match owner {
-            Owner::Alone => OpenExtents::Seal,
+            Owner::Alone | Owner::Founder => OpenExtents::Seal,
             Owner::Cluster(_) => OpenExtents::Close,
         },
         journal_bytes: config.journal_bytes,

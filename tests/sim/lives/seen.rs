@@ -10,6 +10,7 @@ use blockyard::coordinator::claim::Holder;
 use blockyard::coordinator::claim::WatchHolder;
 use blockyard::env::Clock;
 use blockyard::env::Env;
+use blockyard::env::Tasks;
 use blockyard::index::Error;
 use blockyard::index::FollowedMap;
 use blockyard::index::IndexHost;
@@ -146,14 +147,19 @@ impl WatchHolder for Gone {
 #[derive(Debug)]
 pub(super) struct Moves {
     index: Arc<ClusterIndex>,
-    partitions: ClusterPartitions,
+    map: Arc<FollowedMap>,
+    tasks: Tasks,
 }
 
 impl Moves {
     pub(super) fn new(index: ClusterIndex, map: &Arc<FollowedMap>, env: &Env) -> Self {
-        let (index, map) = (Arc::new(index), Arc::clone(map));
-        let partitions = ClusterPartitions::new(Arc::clone(&index), map, env.tasks.clone());
-        Self { index, partitions }
+        Self { index: Arc::new(index), map: Arc::clone(map), tasks: env.tasks.clone() }
+    }
+
+    /// As a node has it: what silent processes said last is not known.
+    fn partitions(&self) -> ClusterPartitions {
+        let (index, map) = (Arc::clone(&self.index), Arc::clone(&self.map));
+        ClusterPartitions::new(index, map, self.tasks.clone())
     }
 }
 
@@ -163,15 +169,15 @@ impl MovesPartitions for Moves {
         true
     }
 
-    async fn serves(&self, target: Target) -> bool {
-        self.index.read(target, Read::DeadContainers).await.is_ok()
+    async fn asked(&self, target: Target) -> Result<(), Error> {
+        self.index.read(target, Read::DeadContainers).await.map(|_| ())
     }
 
     async fn give(&self, target: Target, to: HostId) -> Result<(), Error> {
-        self.partitions.give(target, to).await
+        self.partitions().give(target, to).await
     }
 
     async fn counts(&self) -> Vec<PartitionCounts> {
-        self.partitions.counts().await.unwrap_or_default()
+        self.partitions().counts().await.unwrap_or_default()
     }
 }

@@ -8,6 +8,7 @@ use crate::capacity::Damage;
 use crate::capacity::ExtentState;
 use crate::capacity::LocalMember;
 use crate::capacity::Mended;
+use crate::capacity::copies::EndRecord;
 use crate::capacity::copies::tests::cluster::Calls;
 use crate::capacity::disk::store::path_of;
 use crate::capacity::groups;
@@ -235,6 +236,28 @@ fn copy_without_a_file_is_made_again() {
     });
 }
 
+/// The node dies after it has removed a damaged copy, and before another one is made.
+#[test]
+fn copy_that_was_only_removed_is_made_again_after_the_next_start() {
+    run(async {
+        let it = filled(37, 1, &[3_000, 40_000]).await;
+        let extent = it.extent();
+        let before = it.local().copy(extent).await.unwrap().unwrap();
+        let recorded = it.capacity.ends.record(extent, before.end).await;
+        assert_eq!(recorded, Ok(before.end));
+        it.cluster.heed().await;
+        it.local().remove(extent).await.unwrap();
+        it.cluster.node(1).crash(false).await;
+        assert_eq!(it.local().copy(extent).await.unwrap(), None);
+        it.local().note_missing();
+        it.mend().await;
+        let CopyInfo { state, end, incomplete, .. } =
+            it.local().copy(extent).await.unwrap().unwrap();
+        assert_eq!((state, end, incomplete), (ExtentState::Sealed, before.end, false));
+        it.assert_node_has_all().await;
+    });
+}
+
 #[test]
 fn intact_and_freed_frames_and_other_bytes_are_left_alone() {
     run(async {
@@ -252,7 +275,7 @@ fn intact_and_freed_frames_and_other_bytes_are_left_alone() {
         wrong.offset = frames[2].offset;
         let error = local.mend(extent, vec![wrong]).await.unwrap_err();
         assert!(matches!(error, Error::Corrupt { .. }), "{error}");
-        // A place that is not damaged, an extent that nobody knows, and one that is gone.
+        // A place that is not damaged, an extent that nobody knows, and one that was never made.
         for extent in [extent, ExtentId::new(7), it.group.extents().nth(9).unwrap()] {
             let damage = Damage { extent, offset: kept.offset };
             assert_eq!(it.capacity.mend(damage, &local).await.unwrap(), 0);

@@ -31,7 +31,7 @@ pub(crate) use pass::{Heir, Passed, pass_on};
 pub(crate) use pins::{Pin, PinnedExtent, Pins};
 pub(crate) use record::RecordAt;
 pub(crate) use record::Sharers;
-pub use record::{ExtentRecord, Loaded};
+pub use record::{ExtentRecord, Loaded, UNRECORDED_KEY};
 pub(crate) use release::release;
 pub(crate) use reserve::{Change, Extents, Owner};
 pub(crate) use upgrade::upgrade;

@@ -22,7 +22,7 @@ const SHARERS_PREFIX: &str = "sharers/";
 
 /// A coordinator key that exists while logs and runs of an older store may be in no record. Its
 /// value is an empty record.
-pub(crate) const UNRECORDED_KEY: &[u8] = b"unrecorded-extents";
+pub const UNRECORDED_KEY: &[u8] = b"unrecorded-extents";
 
 const VERSION: u8 = 1;
 

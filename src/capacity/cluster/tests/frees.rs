@@ -1,0 +1,86 @@
+//! Frees that copies have missed, and extents of which nothing is used.
+
+use super::*;
+use crate::capacity::copies::tests::cluster::Calls;
+use crate::capacity::groups;
+
+/// Two payloads in a sealed extent.
+async fn filled(seed: u64) -> (Cluster, ClusterCapacity, ExtentId, Vec<Location>) {
+    let cluster = Cluster::new(seed).await;
+    let extent = cluster.group(ExtentKind::Data).await.record.id().first();
+    let process = cluster.process(Some(1)).await;
+    process.create(extent, ExtentKind::Data, ONE).await.unwrap();
+    let (mut end, mut locations) = (ExtentOffset::START, Vec::new());
+    for len in [50_000, 3_000] {
+        let appended = append(&process, extent, end, &payload(len, len)).await.unwrap();
+        end = appended.end;
+        locations.extend(appended.locations);
+    }
+    process.seal(extent, ONE).await.unwrap();
+    (cluster, process, extent, locations)
+}
+
+async fn dead_at(cluster: &Cluster, node: u64, extent: ExtentId) -> u64 {
+    let dead = cluster.node(node).member().dead(extent).await.unwrap();
+    dead.iter().map(|range| range.end - range.start).sum()
+}
+
+#[test]
+fn copy_catches_up_with_frees_that_it_missed() {
+    run(async {
+        let (cluster, process, extent, locations) = filled(41).await;
+        let local = cluster.node(1).member();
+        assert_eq!(process.catch_up_frees(extent, &local).await.unwrap(), 0);
+        // Node 3 alone hears of it.
+        cluster.node(2).set_calls(Calls::Lost);
+        cluster.node(3).member().free(&locations[..1]).await.unwrap();
+        let freed = dead_at(&cluster, 3, extent).await - dead_at(&cluster, 1, extent).await;
+        assert!(freed >= 50_000);
+        assert_eq!(process.catch_up_frees(extent, &local).await.unwrap(), freed);
+        assert_eq!(process.catch_up_frees(extent, &local).await.unwrap(), 0);
+        // What is live is read from this copy.
+        cluster.node(3).set_calls(Calls::Lost);
+        assert_eq!(read(&process, &locations[1]).await.unwrap(), payload(3_000, 3_000));
+        read(&process, &locations[0]).await.unwrap_err();
+        // Nobody knows these.
+        for unknown in [ExtentId::new(7), extent.group().extents().nth(9).unwrap()] {
+            assert_eq!(process.catch_up_frees(unknown, &local).await.unwrap(), 0);
+        }
+    });
+}
+
+#[test]
+fn extent_of_which_nothing_is_used_is_removed_everywhere() {
+    run(async {
+        let (cluster, process, extent, locations) = filled(42).await;
+        let local = cluster.node(1).member();
+        process.free(&locations[..1]).await.unwrap();
+        assert_eq!(process.remove_dead(&local).await, 0, "one payload is used");
+        // One node that knows of all frees is enough.
+        local.free(&locations[1..]).await.unwrap();
+        assert_eq!(cluster.node(2).member().dead_extents(), []);
+        assert_eq!(process.remove_dead(&local).await, 1);
+        let group = extent.group();
+        let at = groups::read(&*cluster.coordinator, group).await.unwrap().unwrap();
+        assert!(at.record.is_gone(extent));
+        for node in 1..=3 {
+            assert_eq!(cluster.node(node).member().copy(extent).await.unwrap(), None, "{node}");
+        }
+        assert_eq!(process.remove_dead(&local).await, 0);
+    });
+}
+
+#[test]
+fn open_extent_is_not_removed_when_all_of_it_is_freed() {
+    run(async {
+        let cluster = Cluster::new(43).await;
+        let extent = cluster.group(ExtentKind::Data).await.record.id().first();
+        let process = cluster.process(Some(1)).await;
+        process.create(extent, ExtentKind::Data, ONE).await.unwrap();
+        let first = append(&process, extent, ExtentOffset::START, &payload(1, 900)).await.unwrap();
+        process.free(&first.locations).await.unwrap();
+        let local = cluster.node(1).member();
+        assert_eq!(process.remove_dead(&local).await, 0);
+        append(&process, extent, first.end, &payload(1, 900)).await.unwrap();
+    });
+}
