@@ -130,7 +130,8 @@ impl<'a> Adoption<'a> {
     /// [`ClusterError::Made`]: the cluster is made. [`ClusterError::Coordinator`].
     pub async fn undo(self, is_copied: impl Fn(&[u8]) -> bool + Send) -> Result<(), ClusterError> {
         let all = self.coordinator.range(b"").await?.entries;
-        let copied = all.into_iter().map(|(key, _)| key).filter(|key| is_copied(key));
+        let copied = all.into_iter().map(|(key, _)| key);
+        let copied = copied.filter(|key| key != ADOPTING_KEY && is_copied(key));
         let deletes: Vec<Op> = copied.map(Op::Delete).collect();
         self.copy(&deletes).await?;
         match self.commit(&[Op::Delete(Bytes::from_static(ADOPTING_KEY))]).await? {
