@@ -13,10 +13,10 @@
 //! `etcd.rs` is the store of a cluster (ADR 0051).
 //!
 //! `follow.rs` follows the keys under a prefix. `nodes.rs`: the nodes of a cluster and their lives;
-//! `cluster.rs`: what the cluster is; `adoption.rs`: a cluster that is made of the store of a single
-//! node; `claim.rs`: the right to be the only one that does something; `guarded.rs`: a coordinator
-//! that changes nothing once a claim is lost; `trust.rs`: the authority of the nodes' certificates,
-//! and tokens for new nodes.
+//! `cluster.rs`: what the cluster is; `adoption.rs`: a cluster that is made of the store of a
+//! single node; `claim.rs`: the right to be the only one that does something; `guarded.rs`: a
+//! coordinator that changes nothing once a claim is lost; `trust.rs`: the authority of the nodes'
+//! certificates, and tokens for new nodes.
 //!
 //! Also here: `simulated.rs`, the store in memory with faults, for simulation; `counter.rs`, ids by
 //! compare and set; `conformance.rs`, the suite that all three stores pass.

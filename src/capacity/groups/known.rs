@@ -126,8 +126,8 @@ impl KnownGroups {
         self.noted.read().unwrap_or_else(PoisonError::into_inner).get(&group).cloned()
     }
 
-    /// The extents of which the node is to have a copy and whose ends are recorded, as far as it has
-    /// stored that.
+    /// The extents of which the node is to have a copy and whose ends are recorded, as far as it
+    /// has stored that.
     #[must_use]
     pub fn ended_here(&self) -> Vec<ExtentId> {
         let noted = self.noted.read().unwrap_or_else(PoisonError::into_inner);

@@ -100,10 +100,10 @@ impl GroupRecord {
         })
     }
 
-    /// The record of a group of a store that was made alone: closed, with these extents on one node,
-    /// which end there. They are of all kinds, and the record says log, as of a group with logs and
-    /// runs. Their ends are recorded, so that a file that is lost later is never taken for one of an
-    /// extent that nobody had. Extents of other groups are left out.
+    /// The record of a group of a store that was made alone: closed, with these extents on one
+    /// node, which end there. They are of all kinds, and the record says log, as of a group with
+    /// logs and runs. Their ends are recorded, so that a file that is lost later is never taken for
+    /// one of an extent that nobody had. Extents of other groups are left out.
     #[must_use]
     pub fn adopted(id: GroupId, node: NodeId, ends: &[(ExtentId, ExtentOffset)]) -> Self {
         let here = ends.iter().filter(|(extent, _)| extent.group() == id);
