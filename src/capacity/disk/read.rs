@@ -171,6 +171,9 @@ impl Store {
             return Ok(None);
         };
         for start in [offset, offset_up(offset)] {
+            if start > offset && !self.is_padding(extent, offset..start).await? {
+                break;
+            }
             let header = self.fetch_ahead(extent, start, HEADER).await?;
             let Some(len) = Head::claimed_len(&header) else { continue };
             let bytes = self.fetch_ahead(extent, start, head_len(len)).await?;
@@ -185,6 +188,17 @@ impl Store {
         }
         self.metrics.corrupt_frames.inc();
         Err(extent.corrupt(offset))
+    }
+
+    /// Whether bytes before a page may be padding that no list names. Otherwise a damaged frame is
+    /// there: a replay, or who copies the extent, would leave it out.
+    async fn is_padding(
+        &self,
+        extent: &Arc<Extent>,
+        gap: Range<ExtentOffset>,
+    ) -> Result<bool, Error> {
+        let bytes = self.fetch_ahead(extent, gap.start, gap.end - gap.start).await?;
+        Ok(bytes.iter().all(|byte| *byte == 0))
     }
 
     /// Reads `len` bytes for a replay, and the bytes that follow them: records are small and are

@@ -31,15 +31,16 @@ fn copy_catches_up_with_frees_that_it_missed() {
         let (cluster, process, extent, locations) = filled(41).await;
         let local = cluster.node(1).member();
         assert_eq!(process.catch_up_frees(extent, &local).await.unwrap(), 0);
-        // Node 3 alone hears of it.
-        cluster.node(2).set_calls(Calls::Lost);
+        // What one of the others says is not believed.
         cluster.node(3).member().free(&locations[..1]).await.unwrap();
+        assert_eq!(process.catch_up_frees(extent, &local).await.unwrap(), 0);
+        cluster.node(2).member().free(&locations[..1]).await.unwrap();
         let freed = dead_at(&cluster, 3, extent).await - dead_at(&cluster, 1, extent).await;
         assert!(freed >= 50_000);
         assert_eq!(process.catch_up_frees(extent, &local).await.unwrap(), freed);
         assert_eq!(process.catch_up_frees(extent, &local).await.unwrap(), 0);
         // What is live is read from this copy.
-        cluster.node(3).set_calls(Calls::Lost);
+        [2, 3].into_iter().for_each(|node| cluster.node(node).set_calls(Calls::Lost));
         assert_eq!(read(&process, &locations[1]).await.unwrap(), payload(3_000, 3_000));
         read(&process, &locations[0]).await.unwrap_err();
         // Nobody knows these.
@@ -56,9 +57,14 @@ fn extent_of_which_nothing_is_used_is_removed_everywhere() {
         let local = cluster.node(1).member();
         process.free(&locations[..1]).await.unwrap();
         assert_eq!(process.remove_dead(&local).await, 0, "one payload is used");
-        // One node that knows of all frees is enough.
+        // What one copy says is not believed.
         local.free(&locations[1..]).await.unwrap();
-        assert_eq!(cluster.node(2).member().dead_extents(), []);
+        cluster.node(2).member().free(&locations[1..]).await.unwrap();
+        assert_eq!((local.dead_extents().len(), process.remove_dead(&local).await), (1, 0));
+        cluster.node(3).member().free(&locations[1..]).await.unwrap();
+        cluster.node(3).set_calls(Calls::Lost);
+        assert_eq!(process.remove_dead(&local).await, 0, "one does not answer");
+        cluster.node(3).set_calls(Calls::Answered);
         assert_eq!(process.remove_dead(&local).await, 1);
         let group = extent.group();
         let at = groups::read(&*cluster.coordinator, group).await.unwrap().unwrap();

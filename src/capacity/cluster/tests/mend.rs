@@ -258,6 +258,23 @@ fn copy_that_was_only_removed_is_made_again_after_the_next_start() {
     });
 }
 
+/// What lies between a small frame and the next page may be padding, or a damaged frame.
+#[test]
+fn damaged_frame_before_a_page_is_not_left_out_by_who_copies_it() {
+    run(async {
+        let it = filled(38, 1, &[3_000, 200, 600_000]).await;
+        let [small, large] = [1, 2].map(|place| it.written[place].0.offset);
+        let copy = it.cluster.node(2).member();
+        let frames = copy.frames(it.extent(), small, 1).await.unwrap();
+        assert_eq!(frames[0].offset, small);
+        it.flip(2, small + 2);
+        let read = copy.frames(it.extent(), small, 1).await;
+        assert!(matches!(read, Err(Error::Corrupt { .. })), "{read:?}");
+        let frames = copy.frames(it.extent(), large, 1).await.unwrap();
+        assert_eq!(frames[0].offset, large);
+    });
+}
+
 #[test]
 fn intact_and_freed_frames_and_other_bytes_are_left_alone() {
     run(async {
