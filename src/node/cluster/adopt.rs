@@ -235,7 +235,10 @@ async fn adopt_store(
         let capacity = Arc::clone(&storage.capacity) as Arc<dyn Capacity>;
         open_offline(capacity, one).await.map_err(AdoptError::Damaged)?;
     }
-    found(own, &record, node).await?;
+    // A mark that is there already may say that the cluster is made now.
+    if founding(own).await?.is_none_or(|begun| begun.id != record.id) {
+        found(own, &record, node).await?;
+    }
     if let Some(adoption) = Adoption::begin(coordinator, record).await? {
         adoption.copy(&groups.iter().map(groups::put).collect::<Vec<_>>()).await?;
         adoption.copy(&index_of(own, &map, node).await?).await?;
