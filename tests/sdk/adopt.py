@@ -3,15 +3,18 @@
 
 Workers change blobs of every kind at `blockyard serve`, while the partition map changes and the process is killed. Then:
 
-* `blockyard cluster adopt` is killed at different moments. After each kill the directory is that of a single node, or it is refused to one;
-* it is undone once, and the single node serves everything again;
+* `blockyard cluster adopt` is killed just after it has marked the store, while etcd stands still. `serve` refuses the directory, the adoption is
+  undone, and the single node serves everything again;
+* it is killed at different moments. After each kill the directory is that of a single node, or it is refused to one;
 * it ends, and `serve` and another adoption are refused;
 * the node starts in the cluster with three others. Every blob is as the workers left it, and all extents get three copies;
 * under load the first node is drained and removed, with its disks. Every blob is read again.
 """
 
+import pathlib
 import random
 import shutil
+import signal
 import subprocess
 import time
 
@@ -28,6 +31,8 @@ REPAIR_SECONDS = 300
 # Of an adoption; the longest delay of a kill.
 ADOPT_SECONDS = 60
 REFUSED = "belongs to a node of a cluster"
+# What the store has while it is adopted.
+MARK, TRIES = b'"adopting":true', 20
 
 
 class Grown(Cluster):
@@ -100,6 +105,7 @@ def main(options, scratch):
         cycles = load.Cycles(single, alone, everything, options.seed, options.load_seconds, changer)
         cycles.run_all("load, kill -9, restart, verify", options.cycles, lambda _: single.kill())
         verdicts.equal("exit code after SIGTERM", single.stop(), 0)
+        undone(cluster, alone, everything, verdicts)
         adopted(cluster, alone, everything, options, verdicts)
         cluster.begin()
         store = load.AzureStore(cluster.account, CONTAINER)
@@ -112,8 +118,35 @@ def main(options, scratch):
     return verdicts.exit_code()
 
 
+def marked(cluster):
+    """Kills an adoption between the mark of the store and the end of the copy. Returns whether that succeeded."""
+    store = pathlib.Path(cluster.server.data[0]) / "coordinator.redb"
+    for _ in range(TRIES):
+        process = cluster.adopt("--number", "7")
+        while process.poll() is None and MARK not in store.read_bytes():
+            pass
+        cluster.etcd.process.send_signal(signal.SIGSTOP)
+        process.kill()
+        process.communicate()
+        cluster.etcd.process.send_signal(signal.SIGCONT)
+        if cluster.command("status")[0] == 0:
+            return False
+        if MARK in store.read_bytes():
+            return True
+    return False
+
+
+def undone(cluster, alone, everything, verdicts):
+    """An adoption that is killed once the store is marked, and undone."""
+    verdicts.check("an adoption is killed after the mark of the store", marked(cluster))
+    verdicts.check("a single node does not start then", REFUSED in (refusal(cluster) or ""))
+    code, complaint = cluster.ended(cluster.adopt("--undo"))
+    verdicts.equal("exit code of `cluster adopt --undo`", (code, complaint if code else ""), (0, ""))
+    served_alone(cluster, alone, everything, verdicts, "every blob is there after an undone adoption")
+
+
 def adopted(cluster, alone, everything, options, verdicts):
-    """Adoptions that are killed, one that is undone, and one that ends."""
+    """Adoptions that are killed, and one that ends."""
     chance, states = random.Random(options.seed), {"alone": 0, "marked": 0}
     for number in range(options.kills):
         process = cluster.adopt("--number", "7")
@@ -124,12 +157,7 @@ def adopted(cluster, alone, everything, options, verdicts):
         said = refusal(cluster)
         states["alone" if said is None else "marked"] += 1
         verdicts.check("a directory that is marked says so", said is None or REFUSED in said, found=(said or "it is not")[-200:])
-        made = cluster.command("status")[0] == 0
-        if said is not None and not made:
-            code, complaint = cluster.ended(cluster.adopt("--undo"))
-            verdicts.equal("exit code of `cluster adopt --undo`", (code, complaint if code else ""), (0, ""))
-            served_alone(cluster, alone, everything, verdicts, "every blob is there after an undone adoption")
-        if made:
+        if cluster.command("status")[0] == 0:
             break
     verdicts.figure("states of the directory after kills of adoptions", states)
     code, said = cluster.ended(cluster.adopt("--number", "7"))

@@ -65,10 +65,11 @@ impl ClusterCapacity {
         let others = self.others(&found);
         let are_all = others.len() + 1 == found.record.members().len();
         let dead = others.into_iter().map(|At { node, member }| async move {
-            let dead = self.soon(node, member.dead(extent)).await.unwrap_or_default();
-            dead.iter().map(|range| range.end - range.start).sum::<u64>() >= end.get()
+            let dead = self.soon(node, member.dead(extent)).await.ok()?;
+            Some(dead.iter().map(|range| range.end - range.start).sum::<u64>())
         });
-        are_all && join_all(dead).await.into_iter().all(|is_dead| is_dead)
+        let is_dead = |bytes: Option<u64>| bytes.is_some_and(|bytes| bytes >= end.get());
+        are_all && join_all(dead).await.into_iter().all(is_dead)
     }
 }
 
