@@ -51,6 +51,13 @@ impl Failure {
         Self::new(status, code, text)
     }
 
+    /// A node that answers no clients has no accounts to show.
+    pub(super) fn no_front_end() -> Self {
+        let text = "this node answers no clients: give the command to a node with the role front, \
+                    which `blockyard cluster status` names";
+        Self::new(StatusCode::NOT_IMPLEMENTED, "NoFrontEnd", text)
+    }
+
     /// This node serves no partitions yet. Another one may.
     pub(super) fn elsewhere() -> Self {
         let text = "this node serves no partitions yet: ask again, or another one, which `blockyard \

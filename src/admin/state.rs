@@ -59,6 +59,8 @@ pub struct AdminState {
     pub registry_of_roles: Arc<OnceLock<Registry>>,
     /// The metrics of the index, once a node of a cluster serves it.
     pub registry_of_index: Arc<OnceLock<Registry>>,
+    /// Set on a node of a cluster that has no front end, and so no accounts to show.
+    pub without_front_end: Arc<OnceLock<()>>,
     /// Gets a line for each command.
     pub(super) audit_log: AuditLog,
     /// Browsers that were logged in to the console.
@@ -84,6 +86,7 @@ impl AdminState {
             registry,
             registry_of_roles: Arc::default(),
             registry_of_index: Arc::default(),
+            without_front_end: Arc::default(),
             audit_log,
             sessions,
         }
@@ -110,7 +113,11 @@ impl AdminState {
     }
 
     pub(super) fn control(&self) -> Result<&Control, Failure> {
-        self.control.get().ok_or_else(|| Failure::absent(self.readiness.phase()))
+        let absent = || match self.without_front_end.get() {
+            Some(()) => Failure::no_front_end(),
+            None => Failure::absent(self.readiness.phase()),
+        };
+        self.control.get().ok_or_else(absent)
     }
 
     pub(super) fn partitions(&self) -> Result<&PartitionStore, Failure> {

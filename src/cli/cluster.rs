@@ -1,25 +1,24 @@
 //! `blockyard cluster`: makes a cluster, and shows its nodes.
 
+mod shown;
+mod watch;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Subcommand;
-use serde_json::Value;
 use serde_json::json;
 
-use crate::coordinator::nodes::NodeState;
 use crate::env::Env;
 use crate::env::OsClock;
 use crate::env::OsRand;
 use crate::env::Tasks;
 use crate::node::cluster::Adopt;
 use crate::node::cluster::AdoptedStore;
-use crate::node::cluster::ClusterStatus;
 use crate::node::cluster::CoordinatorSettings;
 use crate::node::cluster::Init;
 use crate::node::cluster::NodeStatus;
-use crate::node::cluster::Role;
 use crate::node::cluster::Wanted;
 use crate::node::cluster::adopt;
 use crate::node::cluster::change;
@@ -27,14 +26,13 @@ use crate::node::cluster::init;
 use crate::node::cluster::new_token;
 use crate::node::cluster::status;
 use crate::node::cluster::undo;
-use crate::node::config::Size;
 use crate::types::ClusterNumber;
 
 use super::error::CliError;
 use super::output::json_line;
-use super::output::on_terminal;
 use super::output::print;
-use super::table::table;
+use shown::as_json;
+use shown::as_text;
 
 /// The subcommands of `cluster`.
 #[derive(Debug, Subcommand)]
@@ -47,6 +45,8 @@ pub enum ClusterCommand {
     Token(TokenArgs),
     /// Show the nodes of a cluster, their partitions, and which one manages the index
     Status(ClusterStatusArgs),
+    /// Show the same each second: on the whole screen of a terminal, elsewhere when it has changed
+    Watch(ClusterWatchArgs),
     /// Move all partitions and copies of a node to other nodes; it gets no new ones
     Drain(NodeNameArgs),
     /// Let a node that was drained take copies again
@@ -163,6 +163,20 @@ pub struct ClusterStatusArgs {
     pub json: bool,
 }
 
+/// Arguments of `cluster watch`.
+#[derive(clap::Args, Debug)]
+pub struct ClusterWatchArgs {
+    /// Where the cluster is.
+    #[command(flatten)]
+    pub coordinator: CoordinatorSettings,
+    /// End after this many seconds [default: run until ctrl-C]
+    #[arg(long, value_name = "SECONDS")]
+    pub seconds: Option<u32>,
+    /// Print each observation as one JSON object on a line
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Runs `blockyard cluster`.
 ///
 /// # Errors
@@ -198,18 +212,10 @@ pub(super) async fn cluster(command: &ClusterCommand) -> Result<(), CliError> {
         }
         ClusterCommand::Status(args) => {
             let status = status(&args.coordinator, &env).await?;
-            if args.json {
-                return print(&json_line(&as_json(&status)));
-            }
-            let rows: Vec<[String; 10]> = status.nodes.iter().map(row).collect();
-            let ClusterStatus { record, groups, short, unfinished, .. } = status;
-            let (number, copies) = (record.number, record.copies);
-            let cluster = format!(
-                "cluster {number}, {copies} copies; {groups} groups, {short} with fewer copies now, \
-                 {unfinished} to be repaired\n"
-            );
-            print(&(cluster + &table(on_terminal(), HEADS, &rows)))
+            let is_json = args.json;
+            print(&if is_json { json_line(&as_json(&status)) } else { as_text(&status) })
         }
+        ClusterCommand::Watch(args) => watch::watch(args, &env).await,
         ClusterCommand::Drain(args) => set(args, Wanted::Drain, &env).await,
         ClusterCommand::Activate(args) => set(args, Wanted::Activate, &env).await,
         ClusterCommand::Remove(RemoveArgs { node, lost }) => {
@@ -260,7 +266,7 @@ async fn set(args: &NodeNameArgs, wanted: Wanted, env: &Env) -> Result<(), CliEr
     let at = change(&args.coordinator, &args.name, wanted, env).await?;
     let node = NodeStatus { at, is_managing: false, is_serving: false, partitions: 0, groups: 0 };
     if args.json {
-        let set = json!({ "name": args.name, "state": state(&node) });
+        let set = json!({ "name": args.name, "state": node.state() });
         return print(&json_line(&set));
     }
     let name = &args.name;
@@ -272,128 +278,4 @@ async fn set(args: &NodeNameArgs, wanted: Wanted, env: &Env) -> Result<(), CliEr
         Wanted::Activate => format!("{name} takes copies\n"),
         Wanted::Remove { .. } => format!("{name} is removed, for ever\n"),
     })
-}
-
-const HEADS: [&str; 10] = [
-    "name",
-    "state",
-    "roles",
-    "address",
-    "machine",
-    "zone",
-    "room",
-    "groups",
-    "partitions",
-    "manages",
-];
-
-/// One word for the state of a node.
-fn state(node: &NodeStatus) -> &'static str {
-    match (node.at.record.state, &node.at.life) {
-        (NodeState::Removed, _) => "removed",
-        (_, None) => "away",
-        (NodeState::Active, Some(_)) => "active",
-        (NodeState::Draining, Some(_)) => "draining",
-    }
-}
-
-fn roles(node: &NodeStatus) -> Vec<&'static str> {
-    node.at.life.as_ref().map(|life| Role::names(life.roles)).unwrap_or_default()
-}
-
-fn row(node: &NodeStatus) -> [String; 10] {
-    let (record, life) = (&node.at.record, node.at.life.as_ref());
-    [
-        record.name.clone(),
-        state(node).to_owned(),
-        roles(node).join(","),
-        life.map(|life| format!("{}:{}", life.host, life.port)).unwrap_or_default(),
-        record.machine.clone(),
-        record.zone.clone(),
-        life.map(|life| Size::new(life.room).rounded()).unwrap_or_default(),
-        node.groups.to_string(),
-        node.partitions.to_string(),
-        if node.is_managing { "yes" } else { "" }.to_owned(),
-    ]
-}
-
-fn as_json(status: &ClusterStatus) -> Value {
-    let node = |node: &NodeStatus| {
-        let (record, life) = (&node.at.record, node.at.life.as_ref());
-        json!({
-            "id": node.at.id.get(),
-            "name": record.name,
-            "state": state(node),
-            "roles": roles(node),
-            "address": life.map(|life| format!("{}:{}", life.host, life.port)),
-            "machine": record.machine,
-            "zone": record.zone,
-            "room": life.map(|life| life.room),
-            "groups": node.groups,
-            "serving": node.is_serving,
-            "partitions": node.partitions,
-            "managing": node.is_managing,
-        })
-    };
-    json!({
-        "number": status.record.number.get(),
-        "copies": status.record.copies,
-        "generation": status.record.generation,
-        "groups": status.groups,
-        "short_groups": status.short,
-        "unfinished_groups": status.unfinished,
-        "nodes": status.nodes.iter().map(node).collect::<Vec<_>>(),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::coordinator::cluster::ClusterRecord;
-    use crate::coordinator::nodes::NodeAt;
-    use crate::coordinator::nodes::NodeLife;
-    use crate::coordinator::nodes::NodeRecord;
-    use crate::types::Incarnation;
-    use crate::types::NodeId;
-    use crate::types::NodeRoles;
-    use crate::types::Timestamp;
-
-    fn node(state: NodeState, lives: bool) -> NodeStatus {
-        let life = NodeLife {
-            incarnation: Incarnation::new(4),
-            roles: NodeRoles::CAPACITY.with(NodeRoles::FRONT),
-            host: "10.0.0.1".to_owned(),
-            port: 10_070,
-            time: Timestamp::ZERO,
-            room: 3 << 30,
-            load: 0,
-        };
-        let record = NodeRecord {
-            name: "a".to_owned(),
-            machine: "m".to_owned(),
-            zone: "z".to_owned(),
-            state,
-        };
-        let at = NodeAt { id: NodeId::new(9), record, life: lives.then_some(life) };
-        let (is_managing, is_serving) = (lives, lives);
-        NodeStatus { at, is_managing, is_serving, partitions: 4, groups: 12 }
-    }
-
-    #[test]
-    fn nodes_are_shown_with_what_they_do_and_those_that_are_away_too() {
-        let (roles, address) = ("front,capacity", "10.0.0.1:10070");
-        let there = ["a", "active", roles, address, "m", "z", "3072MiB", "12", "4", "yes"];
-        assert_eq!(row(&node(NodeState::Active, true)), there);
-        let away = ["a", "away", "", "", "m", "z", "", "12", "4", ""];
-        assert_eq!(row(&node(NodeState::Draining, false)), away);
-        assert_eq!(state(&node(NodeState::Removed, true)), "removed");
-        let number = ClusterNumber::new(5);
-        let record = ClusterRecord { number, id: 1, generation: 1, copies: 3 };
-        let nodes = vec![node(NodeState::Active, true), node(NodeState::Active, false)];
-        let json = as_json(&ClusterStatus { record, nodes, groups: 20, short: 1, unfinished: 2 });
-        assert_eq!(json["nodes"][0]["roles"], json!(["front", "capacity"]));
-        assert_eq!(json["nodes"][0]["serving"], true);
-        assert_eq!(json["nodes"][0]["partitions"], 4);
-        assert_eq!(json["nodes"][1]["address"], Value::Null);
-    }
 }

@@ -43,6 +43,7 @@ mod files;
 mod health;
 mod key;
 mod keygen;
+mod live;
 mod man;
 mod node;
 mod output;

@@ -51,9 +51,16 @@ async fn serve(config: Config, settings: NodeSettings) -> Result<Ended, CliError
     };
     let serving = tokio::select! {
         biased;
-        serving = node.serve() => serving?,
+        serving = node.serve() => serving,
         signal = signals.next() => {
             return Ok(drained(signal, &mut signals, Box::pin(node.stop())).await);
+        }
+    };
+    let serving = match serving {
+        Ok(serving) => serving,
+        Err(error) => {
+            node.close_audit_log().await;
+            return Err(error.into());
         }
     };
     let login = if is_login_link_seen() { node.login_link() } else { None };

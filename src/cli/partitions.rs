@@ -1,6 +1,5 @@
 //! `blockyard partitions`: its requests and its output.
 
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use http::Method;
@@ -11,7 +10,6 @@ use serde_json::json;
 use crate::admin::Made;
 use crate::admin::MapView;
 use crate::admin::PartitionView;
-use crate::env::Signals;
 use crate::env::terminal_size;
 use crate::node::config::Size;
 
@@ -19,6 +17,8 @@ use super::admin::args::AdminArgs;
 use super::admin::client::AdminClient;
 use super::admin::client::ClientError;
 use super::error::CliError;
+use super::live::draws;
+use super::live::live;
 use super::output::json_line;
 use super::output::on_terminal;
 use super::output::print;
@@ -39,9 +39,6 @@ const TICK: Duration = Duration::from_secs(1);
 const CHANGES: u64 = 8;
 /// The assumed size of a terminal that does not report it.
 const SCREEN: Screen = Screen { columns: 80, lines: 24 };
-/// Switch to the alternate screen, and back.
-const ENTER: &str = "\x1b[?1049h\x1b[?25l";
-const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 
 /// Runs `blockyard partitions`.
 ///
@@ -196,22 +193,7 @@ fn time(microseconds: u64) -> String {
 
 async fn watch(args: &WatchArgs) -> Result<(), CliError> {
     let client = AdminClient::new(&args.admin)?;
-    let reason = |error: std::io::Error| error.to_string();
-    let mut signals = Signals::new()
-        .map_err(|error| CliError::System { what: "signals", reason: reason(error) })?;
-    let draws = !args.json && std::io::stdout().is_terminal();
-    if draws {
-        print(ENTER)?;
-    }
-    let watched = tokio::select! {
-        biased;
-        _ = signals.next() => Ok(()),
-        watched = observe(&client, args, draws) => watched,
-    };
-    if draws {
-        print(LEAVE)?;
-    }
-    watched
+    live(!args.json, observe(&client, args, !args.json && draws())).await
 }
 
 async fn observe(client: &AdminClient, args: &WatchArgs, draws: bool) -> Result<(), CliError> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::env::Tasks;
 use crate::env::boxed;
 use crate::frontend::errors;
 use crate::frontend::errors::Subject;
@@ -21,6 +22,7 @@ use crate::index::inflight::ChangeNote;
 use crate::protocol::model::Refusal;
 use crate::protocol::model::reply::Change;
 use crate::protocol::model::reply::Deletion;
+use crate::types::RoutingKey;
 
 /// Commits a change of rows. It runs in a task of its own, so that a client that disconnects cannot
 /// stop it half-way. If the index refuses the change, the stored bytes are freed.
@@ -50,26 +52,27 @@ async fn commit_write(
     mut write: Arc<Write>,
     stored: Option<Stored>,
 ) -> Result<WriteReply, index::Error> {
-    let containers = Arc::clone(&rows.containers);
+    let (containers, tasks) = (Arc::clone(&rows.containers), rows.tasks.clone());
     // Noted before the request can end: the purge of a deleted container waits for requests and
     // commits.
     let commit = rows.inflight.commit();
     // Boxed: spawning a task moves its future several times.
     let work = boxed(move || async move {
         let committing = stored.map(Stored::committing);
-        let (answer, may_refer) = match enter(&containers, commit, container).await {
+        let (answer, is_refused) = match enter(&containers, commit, container).await {
             Ok(entered) => {
-                let _commit = entered.prepare(&mut write);
-                let answer = containers.router.write_shared(write).await;
-                let may_refer = matches!(
-                    answer,
-                    Ok(_) | Err(index::Error::Unavailable(_) | index::Error::NoAnswer(_))
-                );
-                (answer, may_refer)
+                let commit = entered.prepare(&mut write);
+                let answer = containers.router.write_shared(Arc::clone(&write)).await;
+                if is_in_doubt(&answer) {
+                    settle_later(&tasks, &containers, write, (commit, committing));
+                    return answer;
+                }
+                let is_refused = answer.is_err();
+                (answer, is_refused)
             }
-            Err(error) => (Err(error), false),
+            Err(error) => (Err(error), true),
         };
-        if let (false, Some(committing)) = (may_refer, committing) {
+        if let (true, Some(committing)) = (is_refused, committing) {
             committing.refused();
         }
         answer
@@ -101,6 +104,27 @@ impl MayCommit {
     }
 }
 
+/// Whether a change may have been made, or may still be made.
+const fn is_in_doubt(answer: &Result<WriteReply, index::Error>) -> bool {
+    matches!(answer, Err(index::Error::Unavailable(_) | index::Error::NoAnswer(_)))
+}
+
+/// Keeps what a change in doubt needs until no partition can make it any more: an audit must not
+/// free its bytes, nor a purge believe that it has ended.
+fn settle_later(
+    tasks: &Tasks,
+    containers: &Arc<Containers>,
+    write: Arc<Write>,
+    needed: impl Send + 'static,
+) {
+    let containers = Arc::clone(containers);
+    let settling = async move {
+        containers.router.settle(RoutingKey::from_bytes(write.routing_key())).await;
+        drop(needed);
+    };
+    drop(tasks.spawn_part("settle a change in doubt", settling));
+}
+
 async fn enter(
     containers: &Containers,
     commit: ChangeNote,
@@ -129,14 +153,19 @@ pub(crate) async fn commit_into_holding<W: WriteRequest, G: Send + 'static>(
     write: W,
     holding: G,
 ) -> Result<W::Reply, index::Error> {
-    let containers = Arc::clone(&rows.containers);
+    let (containers, tasks) = (Arc::clone(&rows.containers), rows.tasks.clone());
     let (commit, mut write) = (rows.inflight.commit(), Arc::new(write.into()));
     // Boxed: spawning a task moves its future several times.
     let work = boxed(move || async move {
         let answer = match enter(&containers, commit, container).await {
             Ok(entered) => {
-                let _commit = entered.prepare(&mut write);
-                containers.router.write_shared(write).await
+                let commit = entered.prepare(&mut write);
+                let answer = containers.router.write_shared(Arc::clone(&write)).await;
+                if is_in_doubt(&answer) {
+                    settle_later(&tasks, &containers, write, (commit, holding));
+                    return answer;
+                }
+                answer
             }
             Err(error) => Err(error),
         };

@@ -114,6 +114,17 @@ impl Copies {
         length
     }
 
+    /// Another process carries out a copy: it is not looked at again for this time.
+    pub(super) fn rest(&self, id: Uuid, now: Duration, length: Duration) {
+        let until = now + length;
+        self.started().paused.insert(id, Pause { length: AGAIN, until });
+    }
+
+    /// Whether this process carries out a copy.
+    pub(super) fn is_running(&self, id: Uuid) -> bool {
+        self.started().running.contains_key(&id)
+    }
+
     /// A copy's end was committed.
     pub(super) fn settled(&self, id: Uuid) {
         let mut started = self.started();

@@ -103,7 +103,7 @@ pub use config::FrontEndConfig;
 pub use last_access::run::run as write_last_access;
 #[cfg(test)]
 pub(crate) use ops::containers::create_in as create_container;
-pub use ops::copies::pending::{hear as hear_of_copies, run as carry_out_copies};
+pub use ops::copies::pending::run as carry_out_copies;
 pub use secrets::Secrets;
 pub use server::{Listeners, serve};
 pub use state::{Dependencies, FrontEnd};

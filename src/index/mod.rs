@@ -57,7 +57,7 @@ pub use api::{
     EndedPage, ExpireDeleted, ExpireStaged, ExpiredPage, ForgetContainer, ForgetGarbage,
     ForgetTagWork, GarbagePage, Prove, PurgeContainer, ReadAccount, ReadBlockList, ReadContainer,
     ReadCopyJobs, ReadDeadContainers, ReadEndedDeletions, ReadExpired, ReadGarbage, ReadRequest,
-    ReadTagWork, SetUpAccount, TagWorkPage, UpdateAccount, WriteRequest,
+    ReadTagWork, SetUpAccount, Settle, TagWorkPage, UpdateAccount, WriteRequest,
 };
 pub use api::{BlobPartView, BlobPartsView, ReadBlobParts};
 pub use api::{
@@ -65,7 +65,7 @@ pub use api::{
 };
 pub use api::{ChangeSetting, ReadSetting, SettingChange};
 pub use api::{CopiedBlock, CopiedContent, Frames, Increment, PutCopy, Share, SharedBlob};
-pub use api::{CopyEnd, EndCopy, PendingCopy, ResealCopy};
+pub use api::{CopyEnd, EndCopy, LeaseCopy, PendingCopy, ResealCopy};
 pub use api::{CopyWatch, Hold, OldestRead, RequestMark, Running, RunningRequests};
 pub use api::{EntryChange, IndexTag, ListTags, TagEntry, TagPage, TagWork};
 pub use api::{
@@ -87,7 +87,8 @@ pub use map::{FollowedMap, Found, PartitionDescriptor, PartitionMap};
 pub use metrics::Metrics;
 pub use objects::{Objects, upload_marker_before};
 pub use record::{AccountRecord, BlobRecord, ContainerRecord, ScopeRecord, UploadRecord};
-pub use record::{CopyJob, CopyLink, CopyRecord, CopyStatus, Encryption, ListedFields};
+pub use record::{CopyJob, CopyLease, CopyLink, CopyRecord, CopyStatus};
+pub use record::{Encryption, ListedFields};
 pub use record::{UserKey, UserRecord};
 pub use server::{ConsistentCut, CutError, IndexServer, LoadReports};
 pub use server::{LatestChanges, LocalPartitions, create_map, even_cuts};

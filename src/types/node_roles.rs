@@ -17,6 +17,10 @@ impl NodeRoles {
     pub const MANAGER: Self = Self(8);
     /// All of these.
     pub const ALL: Self = Self(15);
+    /// Those of a process that asks the index: what its requests need must not be freed.
+    pub const ASKING: Self = Self::FRONT.with(Self::INDEX).with(Self::MANAGER);
+    /// Those of a process that creates extents.
+    pub const WRITING: Self = Self::FRONT.with(Self::INDEX);
 
     /// These roles and the others.
     #[must_use]
@@ -28,6 +32,12 @@ impl NodeRoles {
     #[must_use]
     pub const fn has(self, others: Self) -> bool {
         self.0 & others.0 == others.0
+    }
+
+    /// Whether some of the others are among these.
+    #[must_use]
+    pub const fn has_some(self, others: Self) -> bool {
+        self.0 & others.0 != 0
     }
 }
 
@@ -41,5 +51,8 @@ mod tests {
         assert!(both.has(NodeRoles::INDEX) && both.has(NodeRoles::default()));
         assert!(NodeRoles::ALL.has(both));
         assert!(!both.has(NodeRoles::FRONT) && !both.has(NodeRoles::ALL));
+        assert!(both.has_some(NodeRoles::WRITING) && both.has_some(NodeRoles::ASKING));
+        assert!(!NodeRoles::CAPACITY.has_some(NodeRoles::ASKING));
+        assert!(!NodeRoles::MANAGER.has_some(NodeRoles::WRITING));
     }
 }

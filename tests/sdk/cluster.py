@@ -390,7 +390,7 @@ def main(options, scratch):
         others = {harm: codes for harm, codes in refused.items() if harm not in ("pause", "everything")}
         verdicts.equal("of these, not after a pause or the end of all nodes", others, {})
         nodes = {node["name"]: (node["state"], node["serving"]) for node in cluster.status()["nodes"] if node["state"] != "removed"}
-        verdicts.equal("cluster status", nodes, {node.name: ("active", node.has_front_end) for node in cluster.nodes})
+        verdicts.equal("cluster status", nodes, {node.name: ("active", node.serves) for node in cluster.nodes})
         verdicts.check("each node serves partitions", all(cluster.until_even().values()), "some", cluster.partitions())
         verdicts.equal("exit codes after SIGTERM", {node.stop() for node in cluster.nodes}, {0})
     cycles.verdicts(verdicts)

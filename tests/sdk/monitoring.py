@@ -219,8 +219,9 @@ def main(options, scratch):
         print(f"not run: {' and '.join(lacking)} not installed; Debian has both in the package prometheus", flush=True)
         return SKIPPED
     verdicts = Verdicts("metrics, alerts and dashboard against a real Prometheus")
-    promtool(verdicts, "promtool check rules", "check", "rules", "alerts.yml")
-    promtool(verdicts, "promtool test rules", "test", "rules", "alerts.test.yml")
+    for name in ("alerts", "alerts.cluster"):
+        promtool(verdicts, f"promtool check rules {name}.yml", "check", "rules", f"{name}.yml")
+        promtool(verdicts, f"promtool test rules {name}.test.yml", "test", "rules", f"{name}.test.yml")
     with cli.server(options, scratch, SERVED_WITH, data=[scratch / "one", scratch / "two"]) as server:
         with Prometheus(scratch, server) as prometheus:
             # Rates need samples from before.

@@ -41,8 +41,8 @@ use blockyard::index::LocalRequests;
 use blockyard::index::PartitionDescriptor;
 use blockyard::index::WriterSessions;
 use blockyard::index::remote::ClusterIndex;
-use blockyard::index::remote::FrontEnds;
 use blockyard::index::remote::INDEX_SERVICE;
+use blockyard::index::remote::IndexClients;
 use blockyard::index::remote::IndexService;
 use blockyard::index::remote::KnownWriters;
 use blockyard::index::remote::Peers;
@@ -313,7 +313,7 @@ impl IndexLives {
         let served = Arc::new(ServedIndex::new(identity));
         let sessions =
             Arc::new(Sessions { alive: self.alive.clone(), front: front.node, here: identity });
-        let ends = Arc::clone(&sessions) as Arc<dyn FrontEnds>;
+        let ends = Arc::clone(&sessions) as Arc<dyn IndexClients>;
         let service =
             IndexService::new(Arc::clone(&served), Arc::clone(&ends), Arc::clone(&env.clock));
         nodes.serve(&caller, (INDEX_SERVICE, Arc::new(service)))?;

@@ -65,6 +65,7 @@ use crate::index::objects::fake::Partition;
 use crate::protocol::KnownHosts;
 use crate::protocol::azure;
 use crate::protocol::model::Operation;
+use crate::protocol::model::Reason;
 use crate::protocol::model::operation::AccountOperation;
 use crate::protocol::model::operation::ContainerSettings;
 use crate::protocol::model::operation::KeyInfo;
@@ -77,8 +78,8 @@ const SOON: Duration = Duration::from_millis(1);
 
 /// One partition in memory, whose writes wait while the test has the gate.
 #[derive(Debug)]
-struct Gated {
-    partition: Mutex<Partition>,
+pub(in crate::frontend::ops) struct Gated {
+    pub(in crate::frontend::ops) partition: Mutex<Partition>,
     gate: RwLock<()>,
 }
 
@@ -112,12 +113,12 @@ async fn front() -> Fixture {
     Fixture { front, index, account }
 }
 
-fn gated() -> Arc<Gated> {
+pub(in crate::frontend::ops) fn gated() -> Arc<Gated> {
     let partition = Mutex::new(Partition::new(KeyRange::all()));
     Arc::new(Gated { partition, gate: RwLock::new(()) })
 }
 
-async fn front_over(host: Arc<dyn IndexHost>) -> (FrontEnd, Account) {
+pub(in crate::frontend::ops) async fn front_over(host: Arc<dyn IndexHost>) -> (FrontEnd, Account) {
     let write = WriteConfig { body_bytes_max: BUDGET as u64, ..WriteConfig::default() };
     let Rig { node, pool, env, inflight, .. } = rig(64 << 20, write).await;
     let coordinator: Arc<dyn Coordinator> = Arc::new(SimulatedStore::new().open(&env));
@@ -175,7 +176,10 @@ async fn front_over(host: Arc<dyn IndexHost>) -> (FrontEnd, Account) {
         encryption_scope: None,
         settings: ContainerSettings::default(),
     };
-    containers::create(&front, &account, photos(), new).await.unwrap();
+    // Another front end over the same index may have made it.
+    if let Err(refusal) = containers::create(&front, &account, photos(), new).await {
+        assert_eq!(refusal.reason, Reason::ContainerAlreadyExists);
+    }
     (front, account)
 }
 

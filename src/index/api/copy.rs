@@ -1,6 +1,7 @@
 //! Copies by reference: the source marks, the destination names (ADR 0009).
 
 use std::ops::Range;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -164,6 +165,22 @@ pub struct PendingCopy {
     pub blob: RoutingKey,
     /// The remaining work.
     pub job: CopyJob,
+}
+
+/// Takes or renews the right to carry out a pending copy, and notes how far it is. It is refused with
+/// [`crate::index::Refused::CopyPending`] while another lease has not expired.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseCopy {
+    /// The destination.
+    pub blob: RoutingKey,
+    /// The copy.
+    pub id: Uuid,
+    /// The lease, drawn by the process that takes it.
+    pub lease: Uuid,
+    /// How long it lasts from the commit on.
+    pub duration: Duration,
+    /// The bytes copied so far. Clients see them.
+    pub copied: u64,
 }
 
 /// Ends a pending copy.

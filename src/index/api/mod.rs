@@ -67,7 +67,7 @@ pub use containers::{
 };
 pub use control::{ChangesOf, KnownChanges, PartitionControl};
 pub use copy::{CopiedBlock, CopiedContent, Frames, Increment, PutCopy, Share, SharedBlob};
-pub use copy::{CopyEnd, CopyJobPage, EndCopy, PendingCopy, ResealCopy};
+pub use copy::{CopyEnd, CopyJobPage, EndCopy, LeaseCopy, PendingCopy, ResealCopy};
 pub use error::{Damage, EncryptionFault, Error, Full, LeaseRefusal, Refused, UploadRefusal};
 pub use host::{IndexHost, Target};
 pub use lease::{LeaseBlob, LeaseContainer, LeaseResult, Leased, check_lease};
@@ -98,7 +98,7 @@ pub use typed::{
     AskPartition, CreateAccount, DeleteAccount, ExpireDeleted, ExpireStaged, ForgetContainer,
     ForgetGarbage, ForgetTagWork, Prove, PurgeContainer, ReadAccount, ReadBlockList, ReadContainer,
     ReadCopyJobs, ReadDeadContainers, ReadEndedDeletions, ReadExpired, ReadGarbage, ReadRequest,
-    ReadTagWork, UpdateAccount, WriteRequest,
+    ReadTagWork, Settle, UpdateAccount, WriteRequest,
 };
 pub use uploads::{
     AbortUpload, CompleteUpload, ListParts, ListUploads, NamedPart, PartPage, PartRange, PartView,

@@ -34,6 +34,7 @@ use crate::index::api::IndexHost;
 use crate::index::api::IndexTag;
 use crate::index::api::LeaseBlob;
 use crate::index::api::LeaseContainer;
+use crate::index::api::LeaseCopy;
 use crate::index::api::Leased;
 use crate::index::api::ListAccounts;
 use crate::index::api::ListBlobs;
@@ -98,7 +99,7 @@ use crate::types::Setting;
 
 pub use commands::{
     CreateAccount, DeleteAccount, ExpireDeleted, ExpireStaged, ForgetContainer, ForgetGarbage,
-    ForgetTagWork, Prove, PurgeContainer, UpdateAccount,
+    ForgetTagWork, Prove, PurgeContainer, Settle, UpdateAccount,
 };
 pub use sweeps::{ReadDeadContainers, ReadEndedDeletions, ReadExpired, ReadGarbage};
 
@@ -306,6 +307,7 @@ write_requests! {
     UndeleteBlob => bool: UndeleteBlob, WriteReply::Undeleted { has_more } => has_more;
     SetTier => bool: SetTier, WriteReply::TierSet { pending } => pending;
     NoteRead => (): NoteRead, WriteReply::Done => ();
+    LeaseCopy => (): LeaseCopy, WriteReply::Done => ();
     ResealCopy => (): ResealCopy, WriteReply::Done => ();
     IndexTag => (): IndexTag, WriteReply::Done => ();
 }

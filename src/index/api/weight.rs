@@ -59,6 +59,7 @@ fn of(write: &Write) -> usize {
         Write::SharePages(share) => guarded(&share.key, &share.guard),
         Write::FillLayer(fill) => fill_layer(fill),
         Write::EndCopy(end) => end_copy(end),
+        Write::LeaseCopy(lease) => bytes(lease.blob.as_bytes()),
         Write::ResealCopy(reseal) => {
             bytes(reseal.blob.as_bytes()) + secret(&reseal.from) + secret(&reseal.to)
         }
@@ -118,6 +119,7 @@ fn of(write: &Write) -> usize {
         Write::CreateAccount { name, .. } | Write::DeleteAccount { name, .. } => {
             text(name.as_str())
         }
+        Write::Settle { key } => bytes(key.as_bytes()),
         Write::ForgetContainer { .. } | Write::Prove => 0,
     };
     FIXED + more

@@ -23,6 +23,7 @@ use crate::index::api::FillLayer;
 use crate::index::api::IndexTag;
 use crate::index::api::LeaseBlob;
 use crate::index::api::LeaseContainer;
+use crate::index::api::LeaseCopy;
 use crate::index::api::Leased;
 use crate::index::api::NoteRead;
 use crate::index::api::PagesWritten;
@@ -117,6 +118,13 @@ pub enum Write {
     FillLayer(FillLayer),
     /// A pending copy ends.
     EndCopy(Box<EndCopy>),
+    /// A process carries out a pending copy.
+    LeaseCopy(LeaseCopy),
+    /// Commits an empty change, with which a process settles earlier writes (ADR 0058).
+    Settle {
+        /// A key of the partition.
+        key: RoutingKey,
+    },
     /// The source of a pending copy was sealed again.
     ResealCopy(ResealCopy),
     /// Put Block.
@@ -239,6 +247,8 @@ impl Write {
             | Self::SharePages(_)
             | Self::FillLayer(_)
             | Self::EndCopy(_)
+            | Self::LeaseCopy(_)
+            | Self::Settle { .. }
             | Self::ResealCopy(_)
             | Self::StageBlock(_)
             | Self::StartUpload(_)
@@ -297,6 +307,8 @@ impl Write {
             Self::SharePages(b) => RoutingKey::blob(&b.key).into_bytes(),
             Self::FillLayer(b) => b.blob.as_bytes().clone(),
             Self::EndCopy(b) => b.blob.as_bytes().clone(),
+            Self::Settle { key } => key.as_bytes().clone(),
+            Self::LeaseCopy(b) => b.blob.as_bytes().clone(),
             Self::ResealCopy(b) => b.blob.as_bytes().clone(),
             Self::StageBlock(b) => RoutingKey::blob(&b.key).into_bytes(),
             Self::CommitBlocks(b) => RoutingKey::blob(&b.key).into_bytes(),
@@ -351,6 +363,7 @@ impl Write {
             | Self::ForgetContainer { .. }
             | Self::IndexTag(_)
             | Self::ForgetTagWork { .. }
+            | Self::Settle { .. }
             | Self::Prove => None,
             // Of a dead layer: whether it is one, the blob and all its snapshots say.
             Self::ForgetGarbage { keys } => match keys.as_slice() {
@@ -373,6 +386,7 @@ impl Write {
             | Self::SharePages(_)
             | Self::FillLayer(_)
             | Self::EndCopy(_)
+            | Self::LeaseCopy(_)
             | Self::ResealCopy(_)
             | Self::StageBlock(_)
             | Self::CommitBlocks(_)

@@ -52,6 +52,17 @@ impl WriteNumbers {
         Numbered { all: Arc::clone(self), number, is_repeated: false }
     }
 
+    /// All numbers that were used are lower.
+    pub(super) fn next(&self) -> u64 {
+        self.lock().next
+    }
+
+    /// Lower numbers are not sent any more.
+    pub(super) fn settled(&self) -> u64 {
+        let numbers = self.lock();
+        numbers.open.first().copied().unwrap_or(numbers.next)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Numbers> {
         self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -2,18 +2,21 @@
 //! the commit that ends it (ADR 0017).
 
 use bytes::Bytes;
+use uuid::Uuid;
 
 use crate::index::api::CopiedContent;
 use crate::index::api::CopyEnd;
 use crate::index::api::CopyJobPage;
 use crate::index::api::EndCopy;
 use crate::index::api::Error;
+use crate::index::api::LeaseCopy;
 use crate::index::api::NewContent;
 use crate::index::api::PendingCopy;
 use crate::index::api::Refused;
 use crate::index::api::ResealCopy;
 use crate::index::api::WriteReply;
 use crate::index::objects::blob_row;
+use crate::index::objects::blob_row::Blob;
 use crate::index::objects::copy;
 use crate::index::objects::copy::Copied;
 use crate::index::objects::cursor::Cursor;
@@ -25,6 +28,8 @@ use crate::index::objects::layout;
 use crate::index::objects::lock;
 use crate::index::objects::values;
 use crate::index::record::CopyJob;
+use crate::index::record::CopyLease;
+use crate::index::record::CopyRecord;
 use crate::index::record::CopyStatus;
 use crate::index::rows::Family;
 use crate::index::rows::Row;
@@ -32,6 +37,7 @@ use crate::index::rows::Rows;
 use crate::types::Crc64;
 use crate::types::Etag;
 use crate::types::KeyRange;
+use crate::types::RoutingKey;
 
 /// Decodes the value of a work row.
 pub(in crate::index) fn decode(row: &Row) -> Result<CopyJob, Error> {
@@ -78,10 +84,47 @@ pub(super) async fn reseal(
     Ok(WriteReply::Done)
 }
 
+/// The destination of a copy.
+async fn destination(eval: &Evaluation<'_>, key: &RoutingKey) -> Result<Blob, Error> {
+    blob_row::current(eval, key).await?.ok_or_else(|| Refused::BlobNotFound.into())
+}
+
+/// The record of the copy with this id, if it is pending.
+fn pending(copy: Option<Box<CopyRecord>>, id: Uuid) -> Result<Box<CopyRecord>, Refused> {
+    match copy.filter(|copy| copy.status == CopyStatus::Pending) {
+        None => Err(Refused::NoPendingCopy),
+        Some(copy) if copy.id != id => Err(Refused::OtherCopy),
+        Some(copy) => Ok(copy),
+    }
+}
+
+/// Gives a lease of a pending copy, or renews it. Progress is no change of the blob: its ETag stays.
+pub(super) async fn lease(
+    eval: &mut Evaluation<'_>,
+    wanted: &LeaseCopy,
+) -> Result<WriteReply, Error> {
+    let mut blob = destination(eval, &wanted.blob).await?;
+    let mut copy = pending(blob.record.copy.take(), wanted.id)?;
+    let key = keys::copy_work(&wanted.blob);
+    let value = eval.view.get(Family::Work, &key).await?.ok_or(Refused::NoPendingCopy)?;
+    let mut job: CopyJob = values::decode_record(Family::Work, &key, &value)?;
+    let is_of_another = |lease: &CopyLease| lease.id != wanted.lease && eval.now < lease.until;
+    if job.lease.as_ref().is_some_and(is_of_another) {
+        return Err(Refused::CopyPending.into());
+    }
+    let until = eval.now.plus(wanted.duration);
+    job.lease = Some(CopyLease { id: wanted.lease, until });
+    eval.out.put(Family::Work, key, values::encode_record(&job));
+    copy.copied = wanted.copied.min(copy.total);
+    blob.record.copy = Some(copy);
+    blob.store(eval, &wanted.blob);
+    Ok(WriteReply::Done)
+}
+
 /// Ends a pending copy: its bytes become the content of the blob, or the blob stays empty.
 pub(super) async fn end(eval: &mut Evaluation<'_>, end: &EndCopy) -> Result<WriteReply, Error> {
     let key = &end.blob;
-    let blob = blob_row::current(eval, key).await?.ok_or(Refused::BlobNotFound)?;
+    let blob = destination(eval, key).await?;
     let mut record = blob.record.clone();
     if let CopyEnd::Aborted(lease) = end.end {
         record.lease = guard::lease_of_write(lease, record.lease, eval.now)?;
@@ -89,13 +132,7 @@ pub(super) async fn end(eval: &mut Evaluation<'_>, end: &EndCopy) -> Result<Writ
         // copy.
         lock::may_change(&record, eval.now)?;
     }
-    let mut copied = match record.copy.take() {
-        Some(copied) if copied.status == CopyStatus::Pending => copied,
-        Some(_) | None => return Err(Refused::NoPendingCopy.into()),
-    };
-    if copied.id != end.id {
-        return Err(Refused::OtherCopy.into());
-    }
+    let mut copied = pending(record.copy.take(), end.id)?;
     let nothing = CopiedContent::Whole(NewContent::Inline(Bytes::new()));
     let (content, crc64) = match &end.end {
         CopyEnd::Success { content, crc64 } => {

@@ -117,6 +117,7 @@ impl Objects {
             Write::PutCopy(put) => copy::put(eval, put).await,
             Write::Share(share) => share::share(eval, share).await,
             Write::EndCopy(end) => copy_jobs::end(eval, end).await,
+            Write::LeaseCopy(lease) => copy_jobs::lease(eval, lease).await,
             Write::ResealCopy(again) => copy_jobs::reseal(eval, again).await,
             Write::SharePages(share) => page_copy::share(eval, share).await,
             Write::FillLayer(fill) => page_copy::fill(eval, fill).await,
@@ -152,7 +153,7 @@ impl Objects {
             Write::IndexTag(change) => tags::index(eval, change).await,
             Write::ForgetTagWork { rows } => Ok(tags::forget(eval, rows)),
             Write::ForgetGarbage { keys } => sweep::forget_garbage(eval, keys).await,
-            Write::Prove => {
+            Write::Prove | Write::Settle { .. } => {
                 eval.out.must_commit = true;
                 Ok(WriteReply::Done)
             }

@@ -12,6 +12,7 @@ use crate::index::record::upgraded;
 use crate::types::Crc64;
 use crate::types::Md5;
 use crate::types::Secret;
+use crate::types::Timestamp;
 
 /// The data that a pending copy needs to continue, also after a restart. It is removed when the
 /// copy ends.
@@ -27,6 +28,17 @@ pub struct CopyJob {
     pub md5: Option<Md5>,
     /// Of the source's bytes, as claimed.
     pub crc64: Option<Crc64>,
+    /// The lease of the process that carries it out, if there may be several.
+    pub lease: Option<CopyLease>,
+}
+
+/// The right of one process to carry out a pending copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyLease {
+    /// Which lease this is: a process draws one each time it takes up a copy.
+    pub id: Uuid,
+    /// When it expires, by the clock of the partition.
+    pub until: Timestamp,
 }
 
 /// The source of a pending copy, with its credentials. Never shown.
@@ -64,10 +76,31 @@ impl Debug for CopyLink {
 }
 
 impl Upgrade for CopyJob {
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
 
     fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
-        (version == 1).then(|| upgraded::<CopyJob1, Self>(bytes))
+        match version {
+            1 => Some(upgraded::<CopyJob1, Self>(bytes)),
+            2 => Some(upgraded::<CopyJob2, Self>(bytes)),
+            _ => None,
+        }
+    }
+}
+
+/// The layout of version 2: without a lease. It stays readable.
+#[derive(Deserialize)]
+struct CopyJob2 {
+    id: Uuid,
+    source: Secret,
+    etag: Option<String>,
+    md5: Option<Md5>,
+    crc64: Option<Crc64>,
+}
+
+impl From<CopyJob2> for CopyJob {
+    fn from(old: CopyJob2) -> Self {
+        let CopyJob2 { id, source, etag, md5, crc64 } = old;
+        Self { id, source, etag, md5, crc64, lease: None }
     }
 }
 
@@ -84,6 +117,6 @@ struct CopyJob1 {
 impl From<CopyJob1> for CopyJob {
     fn from(old: CopyJob1) -> Self {
         let CopyJob1 { id, link, etag, md5, crc64 } = old;
-        Self { id, source: Secret::Plain(link.encode().into()), etag, md5, crc64 }
+        Self { id, source: Secret::Plain(link.encode().into()), etag, md5, crc64, lease: None }
     }
 }

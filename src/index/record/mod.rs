@@ -36,7 +36,7 @@ pub use blob::{BlobRecord, CopyRecord, CopyStatus};
 pub use blob_fields::{BlobFields, IncrementalCopy, IncrementalSource};
 pub use container::{ContainerRecord, StoredPolicy};
 pub use container_fields::ContainerFields;
-pub use copy_job::{CopyJob, CopyLink};
+pub use copy_job::{CopyJob, CopyLease, CopyLink};
 pub use listed::ListedFields;
 pub(in crate::index) use listed::ListedRecord;
 pub use scope::ScopeRecord;

@@ -100,9 +100,9 @@ impl Method for Write {
 
 /// The processes whose calls are answered.
 #[derive(Debug)]
-pub(super) struct FrontEndsOf;
+pub(super) struct IndexClientsOf;
 
-impl Method for FrontEndsOf {
+impl Method for IndexClientsOf {
     const NUMBER: u16 = 0x0203;
     type Call = ();
     type Answer = Answer<Vec<NodeIdentity>>;
@@ -217,7 +217,7 @@ pub(in crate::index) fn decode_any(bytes: &[u8]) -> usize {
     let taken = [
         messages_in::<Read>(bytes),
         messages_in::<Write>(bytes),
-        messages_in::<FrontEndsOf>(bytes),
+        messages_in::<IndexClientsOf>(bytes),
         messages_in::<AccountsAfter>(bytes),
         messages_in::<Give>(bytes),
         messages_in::<Served>(bytes),

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
-use uuid::Uuid;
 
 use super::accounts::ChangedAccounts;
 use super::accounts::ChangesTo;
@@ -17,7 +16,7 @@ use super::accounts::account_of;
 use super::calls;
 use super::calls::AccountsAfter;
 use super::calls::Answer;
-use super::calls::FrontEndsOf;
+use super::calls::IndexClientsOf;
 use super::calls::ReadCall;
 use super::calls::Shared;
 use super::calls::WriteCall;
@@ -124,12 +123,6 @@ impl ClusterIndex {
         Self { here, served, claims, peers, clock, joined, reached_until }
     }
 
-    /// The node of this process.
-    #[must_use]
-    pub const fn here(&self) -> NodeId {
-        self.here
-    }
-
     /// The processes that serve partitions, as far as this one knows.
     #[must_use]
     pub fn hosts(&self) -> Vec<HostClaim> {
@@ -139,11 +132,6 @@ impl ClusterIndex {
     /// Waits until other processes than these serve partitions. Cancel safe.
     pub async fn hosts_changed_from(&self, seen: &[HostClaim]) {
         self.claims.changed_from(seen).await;
-    }
-
-    /// As [`ServedIndex::copy_news`], of this process.
-    pub async fn copy_news(&self) -> Vec<Uuid> {
-        self.served.copy_news().await
     }
 
     /// Whether a request that waits for the index now will probably have an answer.
@@ -158,22 +146,22 @@ impl ClusterIndex {
     ///
     /// # Errors
     /// [`Error::Overloaded`] while one of them does not answer.
-    pub async fn front_ends(
+    pub async fn index_clients(
         &self,
-        with_session: &dyn super::FrontEnds,
+        with_session: &dyn super::IndexClients,
     ) -> Result<Vec<NodeIdentity>, Error> {
         let mut attempts = Attempts::new(&*self.clock);
         loop {
-            match self.front_ends_once(with_session).await {
+            match self.index_clients_once(with_session).await {
                 Ok(all) => return Ok(all),
                 Err(unanswered) => attempts.after(unanswered).await?,
             }
         }
     }
 
-    async fn front_ends_once(
+    async fn index_clients_once(
         &self,
-        with_session: &dyn super::FrontEnds,
+        with_session: &dyn super::IndexClients,
     ) -> Result<Vec<NodeIdentity>, Unanswered> {
         let mut hosts = self.hosts();
         if hosts.is_empty() {
@@ -183,13 +171,13 @@ impl ClusterIndex {
         hosts.retain(|host| host.holder.node != self.here);
         let ask = |host: &HostClaim| {
             let node = host.holder.node;
-            async move { self.call::<FrontEndsOf, _>(node, &(), SMALL_ANSWER, CALL_TIME).await }
+            async move { self.call::<IndexClientsOf, _>(node, &(), SMALL_ANSWER, CALL_TIME).await }
         };
         if hosts.is_empty() && self.served.host().is_none() {
             // It is the only one, and begins or stops to serve.
             return Err(Unanswered::Again(NOBODY.to_owned()));
         }
-        let own = self.served.front_ends(with_session);
+        let own = self.served.index_clients(with_session);
         let mut all: BTreeSet<NodeIdentity> = own.into_iter().collect();
         for answer in join_all(hosts.iter().map(ask)).await {
             match answer? {

@@ -28,7 +28,7 @@ mod tests;
 pub use accounts::{AccountChanges, ChangedAccounts, ChangesTo};
 pub use host::{ClusterIndex, Peers};
 pub use partitions::ClusterPartitions;
-pub use served::{FrontEnds, KnownWriters, ServedIndex};
+pub use served::{IndexClients, KnownWriters, ServedIndex};
 pub use service::{INDEX_SERVICE, IndexService};
 
 /// Decodes `bytes` as each message between processes about the index and about running requests.

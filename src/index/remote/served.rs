@@ -13,13 +13,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::Notify;
-use uuid::Uuid;
 
 use super::accounts::AccountChanges;
 use super::accounts::account_of;
 use crate::env::Clock;
-use crate::index::api::CopyEnd;
 use crate::index::api::Error;
 use crate::index::api::IndexHost;
 use crate::index::api::PartitionControl;
@@ -33,10 +30,10 @@ use crate::rpc::NodeIdentity;
 /// The pause before it is looked again whether writes have ended.
 const END_PAUSE: Duration = Duration::from_millis(5);
 
-/// The processes with a front end that have a session, this one too. A process whose session ends
+/// The processes that ask the index and have a session, this one too. A process whose session ends
 /// has no running requests when it opens the next one.
 #[async_trait]
-pub trait FrontEnds: Send + Sync + Debug {
+pub trait IndexClients: Send + Sync + Debug {
     /// All of them.
     fn all(&self) -> Vec<NodeIdentity>;
 
@@ -61,35 +58,6 @@ pub struct ServedIndex {
     writing: Mutex<BTreeMap<NodeIdentity, usize>>,
     /// Accounts that it has changed.
     pub accounts: AccountChanges,
-    /// Pending copies that it has noted.
-    copies: CopyNews,
-}
-
-/// Which pending copies were begun or aborted, for the process that carries them out.
-#[derive(Debug, Default)]
-struct CopyNews {
-    /// Those that were aborted since it was asked last.
-    aborted: Mutex<Vec<Uuid>>,
-    /// There are some, or one was begun.
-    news: Notify,
-}
-
-impl CopyNews {
-    /// Notes what a write has done.
-    fn note(&self, write: &Write) {
-        let is_begun = matches!(write, Write::PutCopy(put) if put.job.is_some());
-        let ended = if let Write::EndCopy(end) = write { Some(end) } else { None };
-        let aborted = ended.filter(|end| matches!(end.end, CopyEnd::Aborted(_))).map(|end| end.id);
-        if !is_begun && aborted.is_none() {
-            return;
-        }
-        self.lock().extend(aborted);
-        self.news.notify_one();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Uuid>> {
-        self.aborted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl ServedIndex {
@@ -102,7 +70,6 @@ impl ServedIndex {
             has_ended: AtomicBool::new(false),
             writing: Mutex::default(),
             accounts: AccountChanges::new(process),
-            copies: CopyNews::default(),
         }
     }
 
@@ -121,11 +88,6 @@ impl ServedIndex {
 
     pub(super) fn control(&self) -> Option<&Arc<dyn PartitionControl>> {
         self.control.get().filter(|_| !self.has_ended())
-    }
-
-    /// A partition was opened here: copies may be pending in it.
-    pub fn note_opened(&self) {
-        self.copies.news.notify_one();
     }
 
     /// The partitions; `None` if this process does not serve them.
@@ -161,7 +123,7 @@ impl ServedIndex {
     /// The processes whose requests count: those with a session, and those whose session has ended
     /// while a write of theirs is under way here.
     #[must_use]
-    pub fn front_ends(&self, with_session: &dyn FrontEnds) -> Vec<NodeIdentity> {
+    pub fn index_clients(&self, with_session: &dyn IndexClients) -> Vec<NodeIdentity> {
         let mut all: BTreeSet<NodeIdentity> = with_session.all().into_iter().collect();
         // After that: a write is noted before its session is looked at.
         all.extend(self.lock().keys());
@@ -170,14 +132,6 @@ impl ServedIndex {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<NodeIdentity, usize>> {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until a pending copy was begun or aborted. Returns those that were aborted.
-    ///
-    /// Cancel safe: nothing is lost.
-    pub async fn copy_news(&self) -> Vec<Uuid> {
-        self.copies.news.notified().await;
-        std::mem::take(&mut *self.copies.lock())
     }
 
     /// Changes a partition of `host`. Not cancel safe, as [`IndexHost::write_shared`].
@@ -191,15 +145,10 @@ impl ServedIndex {
         write: Arc<Write>,
     ) -> Result<WriteReply, Error> {
         let account = account_of(&write).cloned();
-        let (noted, changed) = (&write, Arc::clone(&write));
         let answer = match id {
-            Some(id) => host.write_once(target, id, changed).await,
-            None => host.write_shared(target, changed).await,
+            Some(id) => host.write_once(target, id, write).await,
+            None => host.write_shared(target, write).await,
         };
-        // One whose outcome is unknown may have begun a copy.
-        if matches!(answer, Ok(_) | Err(Error::Unavailable(_) | Error::NoAnswer(_))) {
-            self.copies.note(noted);
-        }
         if let Some(account) = account {
             self.accounts.note(account);
         }
@@ -211,13 +160,13 @@ impl ServedIndex {
 #[derive(Debug)]
 pub struct KnownWriters {
     served: Arc<ServedIndex>,
-    with_session: Arc<dyn FrontEnds>,
+    with_session: Arc<dyn IndexClients>,
 }
 
 impl KnownWriters {
     /// Those of the index that this process serves, or will serve.
     #[must_use]
-    pub fn new(served: Arc<ServedIndex>, with_session: Arc<dyn FrontEnds>) -> Self {
+    pub fn new(served: Arc<ServedIndex>, with_session: Arc<dyn IndexClients>) -> Self {
         Self { served, with_session }
     }
 }

@@ -11,9 +11,9 @@ use super::calls::Changes;
 use super::calls::Counts;
 use super::calls::EvenCuts;
 use super::calls::EvenCutsCall;
-use super::calls::FrontEndsOf;
 use super::calls::Give;
 use super::calls::GiveCall;
+use super::calls::IndexClientsOf;
 use super::calls::Read;
 use super::calls::ReadCall;
 use super::calls::RowSpread;
@@ -21,7 +21,7 @@ use super::calls::RowSpreadCall;
 use super::calls::Served;
 use super::calls::Write;
 use super::calls::WriteCall;
-use super::served::FrontEnds;
+use super::served::IndexClients;
 use super::served::ServedIndex;
 use crate::env::Clock;
 use crate::index::api::Error;
@@ -44,11 +44,11 @@ const PARTS_MAX: usize = 256;
 /// The most keys of a spread of rows, for each part.
 const KEYS_PER_PART: usize = 64;
 
-/// Answers the calls of front ends of other processes.
+/// Answers the calls of other processes.
 #[derive(Debug)]
 pub struct IndexService {
     served: Arc<ServedIndex>,
-    front_ends: Arc<dyn FrontEnds>,
+    index_clients: Arc<dyn IndexClients>,
     clock: Arc<dyn Clock>,
 }
 
@@ -57,16 +57,16 @@ impl IndexService {
     #[must_use]
     pub fn new(
         served: Arc<ServedIndex>,
-        front_ends: Arc<dyn FrontEnds>,
+        index_clients: Arc<dyn IndexClients>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { served, front_ends, clock }
+        Self { served, index_clients, clock }
     }
 
     /// The partitions, for a caller that has a session.
     fn host_for(&self, caller: NodeIdentity) -> Option<&dyn IndexHost> {
         // Reclaim frees what the requests of the others may need.
-        let host = self.served.host().filter(|_| self.front_ends.has(caller))?;
+        let host = self.served.host().filter(|_| self.index_clients.has(caller))?;
         Some(&**host)
     }
 
@@ -101,7 +101,7 @@ impl IndexService {
     /// The control of the partitions, for a caller that has a session. A node that is no manager
     /// could do no harm but move and divide partitions.
     fn control_for(&self, caller: NodeIdentity) -> Option<&dyn PartitionControl> {
-        let control = self.served.control().filter(|_| self.front_ends.has(caller))?;
+        let control = self.served.control().filter(|_| self.index_clients.has(caller))?;
         Some(&**control)
     }
 
@@ -158,14 +158,14 @@ impl IndexService {
         }
     }
 
-    fn front_ends(&self, call: &Incoming) -> Result<Reply, Refusal> {
-        call.decode::<FrontEndsOf>()?;
+    fn index_clients(&self, call: &Incoming) -> Result<Reply, Refusal> {
+        call.decode::<IndexClientsOf>()?;
         // A process that begins or stops to serve knows that too.
-        if !self.front_ends.has(call.from) {
-            return Ok(not_here::<FrontEndsOf, _>());
+        if !self.index_clients.has(call.from) {
+            return Ok(not_here::<IndexClientsOf, _>());
         }
-        let all = self.served.front_ends(&*self.front_ends);
-        Ok(Reply::of::<FrontEndsOf>(&Answer::Done(all), Vec::new()))
+        let all = self.served.index_clients(&*self.index_clients);
+        Ok(Reply::of::<IndexClientsOf>(&Answer::Done(all), Vec::new()))
     }
 }
 
@@ -216,7 +216,7 @@ impl Service for IndexService {
         match call.method {
             Read::NUMBER => self.read(&call).await,
             Write::NUMBER => self.write(&call).await,
-            FrontEndsOf::NUMBER => self.front_ends(&call),
+            IndexClientsOf::NUMBER => self.index_clients(&call),
             AccountsAfter::NUMBER => self.accounts_after(&call).await,
             Give::NUMBER => self.give(&call).await,
             Change::NUMBER => self.change(&call).await,

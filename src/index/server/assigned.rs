@@ -163,7 +163,6 @@ impl IndexServer {
             Ok(partition) => {
                 tracing::info!(partition = %id, "the partition is served here now");
                 host.opened.add(partition);
-                self.opened.send_replace(());
                 return Placed::Done;
             }
             Err(not) => not,

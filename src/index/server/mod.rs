@@ -43,7 +43,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::env::Boxed;
@@ -92,8 +91,6 @@ pub struct IndexServer {
     changes: LatestChanges,
     /// The tasks that carry out changes.
     control: Tasks,
-    /// Changes with every partition that is opened because the map gives it to this process.
-    opened: watch::Sender<()>,
 }
 
 impl IndexServer {
@@ -187,8 +184,8 @@ impl IndexServer {
             });
         }
         tracing::info!(partitions = map.partitions().len(), hosts = count, "the index serves");
-        let (changes, opened_more) = (LatestChanges::default(), watch::Sender::default());
-        Ok(Self { hosts: opened, claims, stop, changes, control, opened: opened_more })
+        let changes = LatestChanges::default();
+        Ok(Self { hosts: opened, claims, stop, changes, control })
     }
 
     /// Carries out changes of the map in the tasks of `control` instead of those of the first host.
@@ -256,12 +253,6 @@ impl IndexServer {
     #[must_use]
     pub fn host_id(&self, number: u64) -> HostId {
         HostId::of(self.node(), number)
-    }
-
-    /// Changes with every partition that this process opens because the map gives it to it.
-    #[must_use]
-    pub fn opens(&self) -> watch::Receiver<()> {
-        self.opened.subscribe()
     }
 
     async fn write_as(

@@ -22,8 +22,8 @@ use crate::index::WriterSessions;
 use crate::index::inflight::REQUESTS_SERVICE;
 use crate::index::inflight::RequestsService;
 use crate::index::remote::ClusterIndex;
-use crate::index::remote::FrontEnds;
 use crate::index::remote::INDEX_SERVICE;
+use crate::index::remote::IndexClients;
 use crate::index::remote::IndexService;
 use crate::index::remote::KnownWriters;
 use crate::index::remote::Peers;
@@ -59,7 +59,7 @@ pub(super) struct IndexLinks {
     pub(super) writers: Arc<dyn WriterSessions>,
 }
 
-/// The front ends that have a session, as the table of nodes says.
+/// The processes that ask the index and have a session, as the table of nodes says.
 #[derive(Debug)]
 struct Sessions {
     here: NodeIdentity,
@@ -76,23 +76,23 @@ struct Refreshed {
     last: tokio::sync::Mutex<u64>,
 }
 
-fn front_end(at: &NodeAt) -> Option<NodeIdentity> {
-    let life = at.life.as_ref().filter(|life| life.roles.has(NodeRoles::FRONT))?;
+fn asking(at: &NodeAt) -> Option<NodeIdentity> {
+    let life = at.life.as_ref().filter(|life| life.roles.has_some(NodeRoles::ASKING))?;
     Some(NodeIdentity { node: at.id, incarnation: life.incarnation })
 }
 
 #[async_trait]
-impl FrontEnds for Sessions {
+impl IndexClients for Sessions {
     /// This process too, whatever the table says: its own requests count while it serves.
     fn all(&self) -> Vec<NodeIdentity> {
         let others = self.table.all();
-        let others = others.iter().filter_map(front_end).filter(|other| *other != self.here);
+        let others = others.iter().filter_map(asking).filter(|other| *other != self.here);
         others.chain([self.here]).collect()
     }
 
     fn has(&self, process: NodeIdentity) -> bool {
         let at = self.table.get(process.node);
-        process == self.here || at.as_ref().and_then(front_end) == Some(process)
+        process == self.here || at.as_ref().and_then(asking) == Some(process)
     }
 
     /// One refresh serves all that wait for one when it begins.
@@ -132,7 +132,7 @@ struct Known {
 #[async_trait]
 impl Processes for Known {
     async fn all(&self) -> Result<Vec<NodeIdentity>, Error> {
-        self.index.front_ends(&*self.sessions).await
+        self.index.index_clients(&*self.sessions).await
     }
 
     fn peer(&self, process: NodeIdentity) -> Option<Arc<RemoteNode>> {
@@ -152,8 +152,9 @@ impl IndexServices {
 
     /// Answers the calls of other processes.
     pub(super) fn add_to(&self, services: &mut Services, env: &Env) {
-        let front_ends = Arc::clone(&self.sessions) as Arc<dyn FrontEnds>;
-        let index = IndexService::new(Arc::clone(&self.served), front_ends, Arc::clone(&env.clock));
+        let index_clients = Arc::clone(&self.sessions) as Arc<dyn IndexClients>;
+        let index =
+            IndexService::new(Arc::clone(&self.served), index_clients, Arc::clone(&env.clock));
         services.insert(INDEX_SERVICE, Arc::new(index));
         let incarnation = self.here.incarnation;
         let requests = RequestsService { requests: self.own.clone(), incarnation };
@@ -177,7 +178,7 @@ impl IndexServices {
         let index =
             ClusterIndex::new((here.node, Arc::clone(&served)), others, Arc::clone(&env.clock));
         let index = Arc::new(index);
-        let (asked, ends) = (Arc::clone(&served), Arc::clone(&sessions) as Arc<dyn FrontEnds>);
+        let (asked, ends) = (Arc::clone(&served), Arc::clone(&sessions) as Arc<dyn IndexClients>);
         let writers = Arc::new(KnownWriters::new(asked, ends));
         let known = Known { index: Arc::clone(&index), sessions, reached: Arc::clone(reached) };
         let all = ClusterRequests::shared(here, own, Arc::new(known), env.tasks.clone());

@@ -25,6 +25,7 @@ use crate::coordinator::hosts::HostClaims;
 use crate::coordinator::nodes;
 use crate::coordinator::nodes::Alive;
 use crate::coordinator::nodes::NodeAt;
+use crate::coordinator::nodes::NodeLife;
 use crate::coordinator::nodes::NodeRecord;
 use crate::coordinator::nodes::NodeState;
 use crate::coordinator::nodes::NodeTable;
@@ -49,7 +50,9 @@ use crate::rpc::Server;
 use crate::rpc::ServerConfig;
 use crate::rpc::Service;
 use crate::rpc::Services;
+use crate::telemetry::Registry;
 use crate::types::NodeId;
+use crate::types::NodeRoles;
 
 use super::authority::Authority;
 use super::authority::AuthorityError;
@@ -61,6 +64,8 @@ use super::life::Over;
 use super::life::begin;
 use super::life::life;
 use super::life::live;
+use super::metrics::ClusterMetrics;
+use super::metrics::ManagerMetrics;
 use super::reached::ReachedNodes;
 use super::repair::Repair;
 use super::settings::Place;
@@ -103,6 +108,8 @@ pub(super) struct Joined {
     pub(super) links: IndexLinks,
     /// Which process serves which partition.
     pub(super) map: Arc<FollowedMap>,
+    /// What this node does when it manages.
+    pub(super) metrics: ManagerMetrics,
     /// Of everything that the node does for its cluster.
     tasks: Tasks,
     living: Mutex<Option<JoinHandle<Alive>>>,
@@ -177,6 +184,7 @@ impl Joined {
             over,
             links,
             map,
+            metrics: ManagerMetrics::default(),
             tasks,
             living,
         })
@@ -219,7 +227,10 @@ impl Joined {
     /// The nodes that take partitions.
     pub(super) fn takes_partitions(&self, node: NodeId) -> bool {
         let at = self.table.get(node);
-        at.is_some_and(|at| at.life.is_some() && at.record.state == NodeState::Active)
+        let serves = |life: &NodeLife| life.roles.has(NodeRoles::INDEX);
+        at.is_some_and(|at| {
+            at.record.state == NodeState::Active && at.life.as_ref().is_some_and(serves)
+        })
     }
 
     /// Shows and changes the partitions of all nodes.
@@ -245,7 +256,20 @@ impl Joined {
             table: Arc::clone(&self.table),
             clock: Arc::clone(&self.clock),
             coordinator: Arc::clone(&self.coordinator),
+            metrics: self.metrics.clone(),
         }
+    }
+
+    /// Shows what this node knows of the cluster.
+    pub(super) fn register(&self, registry: &mut Registry) {
+        let shown = ClusterMetrics {
+            node: self.identity.node,
+            copies: self.cluster.copies,
+            table: Arc::clone(&self.table),
+            groups: Arc::clone(&self.groups),
+            map: Arc::clone(&self.map),
+        };
+        shown.register(&self.metrics, registry);
     }
 
     /// Starts something that goes on for as long as the node is a part of the cluster.

@@ -99,7 +99,7 @@ pub(super) async fn begin(
 }
 
 /// Keeps the life up until the node stops. If its session ends, since the coordinator heard nothing
-/// of it, the life is resumed, or the node must stop: if it has a front end.
+/// of it, the life is resumed, or the node must stop: if it asks the index.
 pub(super) fn live(
     env: &Env,
     mut alive: Alive,
@@ -125,7 +125,7 @@ async fn keep(alive: &mut Alive, clock: &dyn Clock, capacity: &CapacityNode) -> 
     loop {
         // Room, and a load that is not measured yet (see `life`).
         alive.keep(clock, || (capacity.room(), 0)).await;
-        if alive.life().roles.has(NodeRoles::FRONT) {
+        if alive.life().roles.has_some(NodeRoles::ASKING) {
             // Its requests must not go on under the next session (ADR 0057).
             return alive.why_over().await.unwrap_or(JoinError::SessionEnded);
         }

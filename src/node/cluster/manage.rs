@@ -108,6 +108,7 @@ impl ManagerSetup {
                 claim = waiting.run(&joined.coordinator, &env.clock) => claim,
             };
             tracing::info!("this node manages the index now");
+            joined.metrics.manages.set(1);
             let manager = HostManager {
                 coordinator: Arc::new(claim.guard()),
                 cluster: joined.cluster.number,
@@ -128,6 +129,8 @@ impl ManagerSetup {
                 () = joined.repair().run() => true,
                 () = self.seal_secrets() => true,
             };
+            joined.metrics.manages.set(0);
+            joined.metrics.unfinished.set(0);
             claim.release().await;
             if !is_lost {
                 return;

@@ -15,6 +15,7 @@
 //!    `watch_holder.rs`: whether the process that has a claim is gone. `repair.rs`: there, copies
 //!    that are missing are made again. `absent.rs`: who is away since when. `unfinished.rs`: what
 //!    is left to repair, for `status.rs`.
+//! 8. `metrics.rs` shows what the node knows of all that; `group_counts.rs` counts groups.
 //!
 //! `init.rs` makes a cluster, `adopt.rs` makes one of a node alone, `status.rs` shows one,
 //! `change.rs` drains and removes nodes.
@@ -32,11 +33,13 @@ mod change;
 mod coordinator;
 mod copies;
 mod front;
+mod group_counts;
 mod index_links;
 mod init;
 mod join;
 mod life;
 mod manage;
+mod metrics;
 mod reached;
 mod repair;
 mod running;

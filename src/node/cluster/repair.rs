@@ -26,10 +26,11 @@ use crate::types::NodeId;
 
 use super::absent::Absent;
 use super::absent::DEAD_AFTER;
+use super::metrics::ManagerMetrics;
 use super::unfinished::Unfinished;
 
 /// A node that has been away for so long is lost: its copies are made again elsewhere. Not while
-/// more than a third of the nodes are away.
+/// more than a third of the nodes with copies are away.
 const LOST_AFTER: Duration = Duration::from_secs(600);
 /// How often all groups are looked at.
 const ROUND_EVERY: Duration = Duration::from_secs(5);
@@ -47,6 +48,7 @@ pub(super) struct Repair {
     pub(super) table: Arc<NodeTable>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) coordinator: Arc<dyn Coordinator>,
+    pub(super) metrics: ManagerMetrics,
 }
 
 /// What a group looked like when it was found to be as it should be: its record, and the lives of
@@ -122,6 +124,7 @@ impl Repair {
             is_empty || (!leaves && good.get(&at.record.id()) == Some(&seen))
         };
         let unfinished = groups.iter().filter(|at| !is_open(at) && !is_good(at)).count();
+        self.metrics.unfinished.set(i64::try_from(unfinished).unwrap_or(i64::MAX));
         let shown = Unfinished(u64::try_from(unfinished).unwrap_or(u64::MAX));
         if let Err(error) = shown.store(&*self.coordinator).await {
             tracing::debug!(%error, "the progress of repair is not shown");
@@ -138,6 +141,7 @@ impl Repair {
                 // The members follow the record.
                 Step::Changed => self.clock.sleep(Duration::from_millis(50)).await,
                 Step::Pulled(bytes) => {
+                    self.metrics.repaired_bytes.inc_by(bytes);
                     let pause = Duration::from_millis(bytes * 1000 / BYTES_PER_SECOND);
                     self.clock.sleep(pause).await;
                 }
@@ -155,7 +159,13 @@ impl Repair {
     fn present(&self, absent: &mut Away) -> Present {
         let all = self.table.all();
         let now = self.clock.monotonic();
-        let kept = all.iter().filter(|at| at.record.state != NodeState::Removed);
+        let groups = self.groups.all();
+        // However many nodes without copies come and go.
+        let holders: BTreeSet<NodeId> =
+            groups.iter().flat_map(|at| at.record.members()).copied().collect();
+        let counts =
+            |at: &&NodeAt| at.record.state != NodeState::Removed && holders.contains(&at.id);
+        let kept = all.iter().filter(counts);
         let (there, away): (Vec<&NodeAt>, Vec<&NodeAt>) = kept.partition(|at| at.life.is_some());
         absent.nodes.set(away.iter().map(|at| at.id), now);
         // A part of the network may be cut off, with everything in it.
@@ -167,8 +177,7 @@ impl Repair {
         let leaving = all.iter().filter(leaves).map(|at| at.id).collect();
         let lives = all.iter().filter_map(|at| at.life.as_ref());
         let mut writers: BTreeSet<Incarnation> = lives.map(|life| life.incarnation).collect();
-        let of_groups: BTreeSet<Incarnation> =
-            self.groups.all().iter().map(|at| at.record.writer()).collect();
+        let of_groups: BTreeSet<Incarnation> = groups.iter().map(|at| at.record.writer()).collect();
         absent.writers.set(of_groups.difference(&writers).copied(), now);
         // The table of nodes may be behind the records of groups.
         let is_late = |writer: &&Incarnation| !absent.writers.is_longer(writer, DEAD_AFTER, now);

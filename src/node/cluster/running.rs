@@ -17,11 +17,13 @@ use crate::node::keys::master_key;
 use crate::node::listeners::bind;
 use crate::node::listeners::bind_admin;
 use crate::node::listeners::bind_clients;
+use crate::node::metrics::of_roles;
 use crate::node::roles::FrontRole;
 use crate::node::running::Serving;
 use crate::node::storage::Owner;
 use crate::node::storage::Storage;
 use crate::telemetry::Registry;
+use crate::types::NodeRoles;
 
 use super::authority::Authority;
 use super::coordinator::connect;
@@ -34,7 +36,6 @@ use super::serve::IndexSetup;
 use super::serve::IndexTask;
 use super::settings::NodeSettings;
 use super::settings::Proof;
-use super::settings::SERVING;
 use super::token::redeem;
 
 /// How often it is looked at whether this node can answer.
@@ -47,8 +48,9 @@ pub struct ClusterNode {
     pub(super) foundation: Foundation,
     storage: Storage,
     joined: Arc<Joined>,
-    /// Opens the secrets of the cluster, if the node answers clients.
+    /// Opens the secrets of the cluster, if the node has accounts or manages.
     secrets: Option<Secrets>,
+    roles: NodeRoles,
     index: Option<IndexTask>,
     manager: Option<ManagerTask>,
     front: Option<FrontRole>,
@@ -68,9 +70,9 @@ impl ClusterNode {
         // A port that is busy is found before data is touched.
         drop(bind(place.listen, "--node-listen").await?);
         let admin = bind_admin(&config.admin_listen).await?;
-        let may_serve = place.roles.has(SERVING);
-        if may_serve {
-            // A port that is busy is found now, and not when this node has to take over.
+        let roles = place.roles;
+        if roles.has(NodeRoles::FRONT) {
+            // A port that is busy is found now, and not when there are partitions.
             drop(bind_clients(&config).await?);
         }
         let mut registry = Registry::default();
@@ -81,8 +83,9 @@ impl ClusterNode {
         let owner = Owner::Cluster(cluster);
         let storage = foundation.open_storage(&config, owner, &mut registry).await?;
         let has_certificate = place.proof == Proof::Certificates;
+        let has_secrets = roles.has_some(NodeRoles::FRONT.with(NodeRoles::MANAGER));
         let (mut secrets, mut authority) = (None, None);
-        if may_serve || has_certificate {
+        if has_secrets || has_certificate {
             let file = &config.master_key_file;
             let now = env.clock.now();
             if let Some(token) = settings.token.as_deref().filter(|token| !token.is_empty())
@@ -98,7 +101,7 @@ impl ClusterNode {
                 let opened = Authority::open(&*coordinator, &ring, &cluster, now).await?;
                 authority = Some(Arc::new(opened));
             }
-            secrets = may_serve.then(|| Secrets::new(ring, Arc::clone(&env.rand)));
+            secrets = has_secrets.then(|| Secrets::new(ring, Arc::clone(&env.rand)));
         }
         // Until it is bound, calls of other nodes are refused rather than kept waiting.
         let listener = bind(place.listen, "--node-listen").await?;
@@ -113,11 +116,18 @@ impl ClusterNode {
             listener,
         };
         let joined = Arc::new(Joined::join(joining).await?);
+        joined.register(of_roles(&mut registry));
         foundation.admin.registry.set(registry).expect("set once");
-        foundation.admin.readiness.set(if may_serve { Phase::Standby } else { Phase::Ready });
+        if !roles.has(NodeRoles::FRONT) {
+            foundation.admin.without_front_end.get_or_init(|| ());
+        }
+        let is_ready = !roles.has_some(NodeRoles::FRONT.with(NodeRoles::INDEX));
+        foundation.admin.readiness.set(if is_ready { Phase::Ready } else { Phase::Standby });
         foundation.keep_certificate();
-        let index = may_serve.then(|| {
+        if roles.has_some(NodeRoles::WRITING) {
             joined.look_after_groups();
+        }
+        let index = roles.has(NodeRoles::INDEX).then(|| {
             IndexTask::start(IndexSetup {
                 config: config.clone(),
                 env: foundation.env.clone(),
@@ -126,23 +136,26 @@ impl ClusterNode {
                 joined: Arc::clone(&joined),
             })
         });
-        let manager = secrets.clone().map(|secrets| {
+        let manages = secrets.clone().filter(|_| roles.has(NodeRoles::MANAGER));
+        let manager = manages.map(|secrets| {
             let (config, joined) = (config.clone(), Arc::clone(&joined));
             let (env, audit_log) = (env.clone(), foundation.audit_log.clone());
             ManagerTask::start(ManagerSetup { config, env, audit_log, secrets, joined })
         });
-        Ok(Self { config, foundation, storage, joined, secrets, index, manager, front: None })
+        let front = None;
+        Ok(Self { config, foundation, storage, joined, secrets, roles, index, manager, front })
     }
 
     /// Waits until some node serves the index, and answers clients. Returns the addresses. A node
-    /// without the roles for that waits for ever.
+    /// without the role for that waits for ever.
     ///
     /// Cancel safe: stop the node then.
     ///
     /// # Errors
     /// [`NodeError`]: the process must end.
     pub async fn serve(&mut self) -> Result<Serving, NodeError> {
-        let Some(secrets) = &self.secrets else { return Err(self.joined.over().await) };
+        let answers = self.secrets.as_ref().filter(|_| self.roles.has(NodeRoles::FRONT));
+        let Some(secrets) = answers else { return Err(self.ended().await) };
         let (front, serving) = tokio::select! {
             biased;
             error = self.joined.over() => return Err(error),
@@ -163,21 +176,27 @@ impl ClusterNode {
         }
     }
 
-    /// Shows whether this node can answer: a load balancer need not send clients here while it
-    /// cannot.
+    /// Shows whether this node does what its roles say: a load balancer need not send clients here
+    /// while it cannot answer.
     async fn show_readiness(&self) {
         let Foundation { env, admin, .. } = &self.foundation;
         loop {
-            let is_sure =
-                self.index.as_ref().is_none_or(|index| index.is_sure(&self.joined.capacity));
-            let is_reached = self.joined.links.index.is_reached();
-            let is_ready = self.front.is_some() && is_reached && is_sure;
-            let phase = if is_ready { Phase::Ready } else { Phase::Standby };
+            let phase = if self.is_ready() { Phase::Ready } else { Phase::Standby };
             if admin.readiness.phase() != phase {
                 admin.readiness.set(phase);
             }
             env.clock.sleep(READINESS_EVERY).await;
         }
+    }
+
+    fn is_ready(&self) -> bool {
+        let answers = self.front.is_some() && self.joined.links.index.is_reached();
+        let serves = |index: &IndexTask| {
+            // A node that answers clients may do so while others serve all partitions.
+            let may_wait = self.front.is_some();
+            index.is_sure(&self.joined.capacity, may_wait)
+        };
+        (answers || !self.roles.has(NodeRoles::FRONT)) && self.index.as_ref().is_none_or(serves)
     }
 
     /// Writes what is left of the audit log, before the process ends without a stop.

@@ -87,13 +87,14 @@ impl IndexTask {
     }
 
     /// Whether this node answers requests about its partitions, if it serves some: it has renewed
-    /// the claim lately, or the members of its logs say that no other node serves them.
-    pub(super) fn is_sure(&self, capacity: &ClusterCapacity) -> bool {
+    /// the claim lately, or the members of its logs say that no other node serves them. While it
+    /// waits for its claim it is not, unless it `may_wait`.
+    pub(super) fn is_sure(&self, capacity: &ClusterCapacity, may_wait: bool) -> bool {
         let served = self.served.borrow();
         let is_sure = |served: &Served| {
             served.claim.is_held() || served.index.partitions() == 0 || capacity.has_leases()
         };
-        served.as_ref().is_none_or(is_sure)
+        served.as_ref().map_or(may_wait, is_sure)
     }
 
     /// Stops serving, and gives the claim back.
@@ -176,12 +177,6 @@ impl IndexSetup {
         joined.links.served.control_through(Arc::new(control));
         joined.links.served.serve(role.host());
         index.follow_map(Arc::clone(&joined.map));
-        let (mut opens, served) = (index.opens(), Arc::clone(&joined.links.served));
-        joined.run("copies of opened partitions", async move {
-            while opens.changed().await.is_ok() {
-                served.note_opened();
-            }
-        });
         let all = Arc::clone(&joined.links.index) as Arc<dyn IndexHost>;
         role.start_reclaim(all, Arc::clone(&joined.links.requests.all), registry);
         admin.registry_of_index.set(metrics).expect("set once");

@@ -106,7 +106,7 @@ pub struct NodeSettings {
     /// The zone of the machine: copies are spread over zones
     #[arg(long, value_name = "NAME", env = "BLOCKYARD_ZONE", default_value = "")]
     pub zone: String,
-    /// What the node does: `capacity`, or `front,index,manager`, or all of these
+    /// What the node does: it answers clients, serves the index, has copies of extents, may manage
     #[arg(
         long,
         value_name = "ROLE",
@@ -143,11 +143,8 @@ pub struct NodeSettings {
 /// Settings that cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SettingsError {
-    /// The roles of one process that are not all given.
-    #[error(
-        "--roles: front, index and manager go together: give all three or none of them, with or \
-         without capacity"
-    )]
+    /// A node without a role.
+    #[error("--roles: give one role at least: front, index, capacity, manager")]
     Roles,
     /// Two of the ways in which nodes trust each other.
     #[error("--node-tls and --trusted-network exclude each other: give one of them")]
@@ -190,10 +187,6 @@ pub(super) enum Proof {
     TrustedNetwork,
 }
 
-/// The roles that serve clients. They run in one process.
-pub(super) const SERVING: NodeRoles =
-    NodeRoles::FRONT.with(NodeRoles::INDEX).with(NodeRoles::MANAGER);
-
 impl NodeSettings {
     pub(super) fn checked(&self) -> Result<Place, SettingsError> {
         let of_machine = || host_name().ok_or(SettingsError::NoHostName);
@@ -205,9 +198,7 @@ impl NodeSettings {
             }
         }
         let roles = self.roles.iter().fold(NodeRoles::default(), |all, one| all.with(one.bits()));
-        let some = [NodeRoles::FRONT, NodeRoles::INDEX, NodeRoles::MANAGER];
-        let is_partly = some.iter().any(|role| roles.has(*role)) && !roles.has(SERVING);
-        if is_partly || self.roles.is_empty() {
+        if self.roles.is_empty() {
             return Err(SettingsError::Roles);
         }
         let ListenAddress(listen) = self.node_listen;
@@ -243,10 +234,13 @@ mod tests {
         settings: NodeSettings,
     }
 
-    fn checked(line: &str) -> Result<Place, SettingsError> {
+    fn parsed(line: &str) -> NodeSettings {
         let words = ["node", "--coordinator", "http://etcd:2379"].into_iter();
-        let parsed = Line::try_parse_from(words.chain(line.split_whitespace())).unwrap();
-        parsed.settings.checked()
+        Line::try_parse_from(words.chain(line.split_whitespace())).unwrap().settings
+    }
+
+    fn checked(line: &str) -> Result<Place, SettingsError> {
+        parsed(line).checked()
     }
 
     #[test]
@@ -267,11 +261,19 @@ mod tests {
     }
 
     #[test]
-    fn roles_and_addresses_that_cannot_work_are_refused() {
+    fn each_role_may_be_alone() {
+        let roles = |line: &str| checked(&format!("--name n --machine m {line}")).unwrap().roles;
+        assert_eq!(roles("--roles front"), NodeRoles::FRONT);
+        assert_eq!(roles("--roles manager"), NodeRoles::MANAGER);
+        let both = NodeRoles::INDEX.with(NodeRoles::CAPACITY);
+        assert_eq!(roles("--roles index,capacity"), both);
+        let none = NodeSettings { roles: Vec::new(), ..parsed("--name n --machine m") };
+        assert_eq!(none.checked().unwrap_err(), SettingsError::Roles);
+    }
+
+    #[test]
+    fn addresses_that_cannot_work_are_refused() {
         let refused = |line: &str| checked(&format!("--name n --machine m {line}")).unwrap_err();
-        for roles in ["front", "index,capacity", "front,index", "manager"] {
-            assert_eq!(refused(&format!("--roles {roles}")), SettingsError::Roles, "{roles}");
-        }
         assert_eq!(refused("--node-tls --trusted-network"), SettingsError::Trust);
         let unspecified = refused("--node-listen :7");
         assert!(matches!(unspecified, SettingsError::Unspecified(_)), "{unspecified}");

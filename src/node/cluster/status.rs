@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::capacity::groups;
+use crate::capacity::groups::GroupRecord;
 use crate::coordinator;
 use crate::coordinator::claim::Holder;
 use crate::coordinator::claim::MANAGES_INDEX;
 use crate::coordinator::cluster::ClusterRecord;
 use crate::coordinator::hosts::HostClaims;
 use crate::coordinator::nodes::NodeAt;
-use crate::coordinator::nodes::NodeState;
 use crate::coordinator::nodes::NodeTable;
 use crate::env::Env;
 use crate::index::FollowedMap;
@@ -17,6 +17,9 @@ use crate::node::error::NodeError;
 use crate::types::GroupId;
 
 use super::coordinator::connect;
+use super::group_counts::GroupCounts;
+use super::group_counts::is_used;
+use super::metrics::state_of;
 use super::settings::CoordinatorSettings;
 use super::unfinished::Unfinished;
 
@@ -28,9 +31,9 @@ pub struct ClusterStatus {
     /// Its nodes, by ids.
     pub nodes: Vec<NodeStatus>,
     /// Groups of extents that have bytes, or may get some.
-    pub groups: usize,
+    pub groups: u64,
     /// Those that have fewer copies than the cluster wants, on nodes that are there.
-    pub short: usize,
+    pub short: u64,
     /// Those that repair has not finished, as the node that serves said last.
     pub unfinished: u64,
 }
@@ -68,23 +71,25 @@ pub async fn status(settings: &CoordinatorSettings, env: &Env) -> Result<Cluster
         let partitions = map.all(|one| one.host.node() == at.id).len();
         nodes.push(NodeStatus { at, is_managing, is_serving, partitions, groups: 0 });
     }
-    let (mut groups, mut short) = (0, 0);
+    let mut groups: Vec<GroupRecord> = Vec::new();
     for (group, stored) in groups::read_all(&*coordinator).await?.groups {
-        let found = stored.record.map_err(|why| not_read(group, why))?;
-        if groups::Extents::ALL.without(found.gone()).is_empty() {
-            continue;
-        }
-        groups += 1;
-        let mut there = 0;
-        for node in nodes.iter_mut().filter(|node| found.has_member(node.at.id)) {
-            node.groups += 1;
-            let is_there = node.at.life.is_some() && node.at.record.state != NodeState::Removed;
-            there += u8::from(is_there);
-        }
-        short += usize::from(there < record.copies);
+        groups.push(stored.record.map_err(|why| not_read(group, why))?);
     }
+    for node in &mut nodes {
+        let has = |group: &&GroupRecord| is_used(group) && group.has_member(node.at.id);
+        node.groups = groups.iter().filter(has).count();
+    }
+    let GroupCounts { all, short } = GroupCounts::of(groups.iter(), &table.all(), record.copies);
     let unfinished = Unfinished::read(&*coordinator).await?.map_or(0, |unfinished| unfinished.0);
-    Ok(ClusterStatus { record, nodes, groups, short, unfinished })
+    Ok(ClusterStatus { record, nodes, groups: all, short, unfinished })
+}
+
+impl NodeStatus {
+    /// One word for its state.
+    #[must_use]
+    pub const fn state(&self) -> &'static str {
+        state_of(&self.at)
+    }
 }
 
 pub(super) fn not_read(group: GroupId, why: groups::Unread) -> coordinator::Error {

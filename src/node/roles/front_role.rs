@@ -83,7 +83,7 @@ pub(in crate::node) struct FrontRole {
 impl FrontRole {
     /// Creates the configured accounts, and serves the blob listener. `env` has the tasks of
     /// requests. With the index of a `cluster` there are other front ends: they change accounts
-    /// too, and each carries out the pending copies into partitions of its process.
+    /// and carry out pending copies too.
     ///
     /// # Errors
     /// [`NodeError`]; nothing was lost.
@@ -133,7 +133,7 @@ impl FrontRole {
         };
         let listener = BlobListener { bound: blob, s3, dialects, tls };
         let BlobService { serving, stop: stop_serving } =
-            serve(config, client, dependencies, (listener, cluster))?;
+            serve(config, client, dependencies, (listener, cluster.is_some()))?;
         Ok(Self { parts, accounts, serving, stop_serving, control, env })
     }
 
@@ -270,7 +270,7 @@ fn serve(
     config: &Config,
     client: Client,
     dependencies: frontend::Dependencies,
-    (listener, cluster): (BlobListener, Option<Arc<ClusterIndex>>),
+    (listener, is_in_cluster): (BlobListener, bool),
 ) -> Result<BlobService, NodeError> {
     let BlobListener { bound, s3, dialects, tls } = listener;
     let wide = |number: u32| {
@@ -315,7 +315,7 @@ fn serve(
     let watching = move || frontend::watch_answers(Arc::clone(&of));
     drop(env.supervise("answers", tasks.stopping(), watching));
     let of = Arc::clone(&front);
-    let copies = move || pending_copies(Arc::clone(&of), cluster.clone());
+    let copies = move || frontend::carry_out_copies(Arc::clone(&of), is_in_cluster);
     drop(env.supervise("pending copies", tasks.stopping(), copies));
     if config.last_access {
         let of = Arc::clone(&front);
@@ -327,19 +327,4 @@ fn serve(
     let down =
         |_: &str| tracing::error!("the blob listener has ended; it accepts no more connections");
     Ok(BlobService { serving: tasks.spawn_or_stop("blob listener", serving, down), stop })
-}
-
-/// Carries out pending copies: in a cluster, those into partitions that this process serves.
-async fn pending_copies(front: Arc<FrontEnd>, cluster: Option<Arc<ClusterIndex>>) {
-    let Some(index) = cluster else { return frontend::carry_out_copies(front, None).await };
-    let hearing = async {
-        loop {
-            frontend::hear_of_copies(&front, &index.copy_news().await);
-        }
-    };
-    tokio::select! {
-        biased;
-        () = frontend::carry_out_copies(Arc::clone(&front), Some(index.here())) => {}
-        () = hearing => {}
-    }
 }

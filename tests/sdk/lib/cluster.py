@@ -18,6 +18,8 @@ from .server import Program, Server
 
 PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "cluster.md"
 ETCD, HAPROXY = "etcd-server", "haproxy"
+# Of a node, by the first letter of its name.
+ROLES = {"n": "front,index,capacity,manager", "c": "capacity", "f": "front", "i": "index", "m": "manager"}
 
 
 class Etcd(Program):
@@ -55,14 +57,14 @@ class Node(Server):
         self.name, self.etcd = name, etcd
         # Each machine has a copy of its own.
         self.key, self.made = scratch / f"{name}.key", scratch / "cluster.key"
-        self.has_front_end = not name.startswith("c")
+        self.roles = ROLES[name[0]]
+        self.has_front_end, self.serves = "front" in self.roles, "index" in self.roles
         self.node_address = f"127.0.0.1:{free_port()}"
 
     def command(self):
         """`blockyard node` with its flags."""
-        roles = () if self.has_front_end else ("--roles", "capacity")
         token = () if self.key.exists() else ("--token", token_for(self))
-        return [self.binary, "node", "--coordinator", self.etcd.url, "--name", self.name, *roles,
+        return [self.binary, "node", "--coordinator", self.etcd.url, "--name", self.name, "--roles", self.roles,
                 "--machine", f"machine of {self.name}", "--master-key-file", str(self.key),
                 "--node-listen", self.node_address, "--node-tls", *token, *super().command()[2:]]
 
@@ -123,13 +125,13 @@ class HaProxy(Program):
 class Cluster:
     """All of it. What a script knows as a server: it is started, has an account, and runs."""
 
-    def __init__(self, binary, scratch, extra=()):
+    def __init__(self, binary, scratch, extra=(), names=("n1", "n2", "n3", "c1"), spare=("n4", "n5")):
         install.debian([ETCD, HAPROXY])
         self.binary, self.scratch = binary, scratch
         self.etcd = Etcd(scratch / "etcd", scratch / "etcd.log")
-        made = [Node(binary, f"n{number}", self.etcd, scratch, extra) for number in (1, 2, 3, 4, 5)]
-        copies = Node(binary, "c1", self.etcd, scratch, extra)
-        self.proxy, self.nodes, self.spare = HaProxy(made, scratch), [*made[:3], copies], made[3:]
+        made = {name: Node(binary, name, self.etcd, scratch, extra) for name in (*names, *spare)}
+        self.nodes, self.spare = [made[name] for name in names], [made[name] for name in spare]
+        self.proxy = HaProxy([node for node in made.values() if node.has_front_end], scratch)
         self.probes = []  # Blobs, one in each partition, that are asked for to see whether all are served.
 
     def __enter__(self):
@@ -181,7 +183,7 @@ class Cluster:
         return time.monotonic() - began
 
     def managing(self):
-        """The node that manages the index, or None. It serves partitions too."""
+        """The node that manages the index, or None."""
         code, answer, _ = self.command("status")
         names = [node["name"] for node in answer["nodes"] if node["managing"]] if code == 0 else []
         return next((node for node in self.nodes if node.name in names and node.running()), None)
@@ -215,7 +217,7 @@ class Cluster:
 
     def serving_nodes(self):
         """How many nodes serve partitions when all are there."""
-        return sum(node.has_front_end for node in self.nodes)
+        return sum(node.serves for node in self.nodes)
 
     def served(self):
         """Whether clients are served, whatever the partition."""
@@ -229,7 +231,7 @@ class Cluster:
 
     def copies(self):
         """The node that only has copies."""
-        return next(node for node in self.nodes if not node.has_front_end)
+        return next(node for node in self.nodes if node.roles == "capacity")
 
     def until_served(self, seconds=60):
         """Waits until clients are served again. Returns the seconds that took."""
@@ -245,6 +247,12 @@ class Cluster:
         command = [self.binary, "cluster", *words, "--coordinator", self.etcd.url, "--json"]
         done = subprocess.run(command, capture_output=True, text=True)
         return done.returncode, json.loads(done.stdout or "null"), done.stderr.strip()
+
+    def watch(self, seconds):
+        """What `blockyard cluster watch` says, each second."""
+        command = [self.binary, "cluster", "watch", "--coordinator", self.etcd.url, "--json", "--seconds", str(seconds)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return [json.loads(line) for line in done.stdout.splitlines()]
 
     def status(self):
         """What `blockyard cluster status` says."""

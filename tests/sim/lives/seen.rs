@@ -21,7 +21,7 @@ use blockyard::index::Read;
 use blockyard::index::Target;
 use blockyard::index::remote::ClusterIndex;
 use blockyard::index::remote::ClusterPartitions;
-use blockyard::index::remote::FrontEnds;
+use blockyard::index::remote::IndexClients;
 use blockyard::index::remote::Peers;
 use blockyard::index::remote::ServedIndex;
 use blockyard::manager::MovesPartitions;
@@ -67,7 +67,7 @@ pub(super) struct Sessions {
 }
 
 #[async_trait]
-impl FrontEnds for Sessions {
+impl IndexClients for Sessions {
     /// The others have no requests of clients.
     fn all(&self) -> Vec<NodeIdentity> {
         vec![self.front, self.here]
@@ -96,7 +96,7 @@ pub(super) struct Known {
 #[async_trait]
 impl Processes for Known {
     async fn all(&self) -> Result<Vec<NodeIdentity>, Error> {
-        Ok(self.served.front_ends(&*self.sessions))
+        Ok(self.served.index_clients(&*self.sessions))
     }
 
     fn peer(&self, process: NodeIdentity) -> Option<Arc<RemoteNode>> {

@@ -5,8 +5,11 @@
 //! commits the outcome. Only the row is durable: a copy that a crash interrupts starts over, and
 //! the audit frees the bytes that it had stored. A copy that panics is tried again a few times,
 //! then it fails. Accounts take turns (`turns.rs`).
+//!
+//! In a cluster any front end carries out any copy, under a lease in the work row (`leases.rs`).
 
 mod ends;
+mod leases;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,6 +33,7 @@ use crate::frontend::lookup::Located;
 use crate::frontend::ops::copies::pages;
 use crate::frontend::ops::copies::pending::ends::{PANICS_MAX, given_up};
 use crate::frontend::ops::copies::pending::ends::{account_of, link, position};
+use crate::frontend::ops::copies::pending::leases::Leases;
 use crate::frontend::ops::copies::take;
 use crate::frontend::ops::copies::take::Form;
 use crate::frontend::ops::copies::take::Hold;
@@ -56,7 +60,6 @@ use crate::protocol::model::copy::CopySource;
 use crate::protocol::model::copy::SourceConditions;
 use crate::types::AccountId;
 use crate::types::BlobKind;
-use crate::types::NodeId;
 use crate::types::PartitionId;
 use crate::types::RoutingKey;
 
@@ -64,8 +67,9 @@ use crate::types::RoutingKey;
 const JOBS: usize = 64;
 /// The longest time that a copy may take, as on the service.
 const TIME_MAX: Duration = Duration::from_secs(14 * 24 * 3_600);
-/// The pause before copies in partitions that did not answer are looked for again.
-const RETRY_MISSED: Duration = Duration::from_secs(10);
+/// How often copies are looked for that no other process carries out any more, and copies in
+/// partitions that did not answer.
+const LOOKS_EVERY: Duration = Duration::from_secs(10);
 
 /// The blob that a pending copy writes, and the id of the copy.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +93,7 @@ pub(super) fn job(
         etag: fetched.etag.clone(),
         md5: source.md5,
         crc64: source.crc64,
+        lease: None,
     }
 }
 
@@ -110,20 +115,12 @@ pub(crate) async fn abort(
     }
 }
 
-/// Other front ends have begun copies in partitions of this process, or aborted these; or it has
-/// opened partitions.
-pub fn hear(front: &FrontEnd, aborted: &[Uuid]) {
-    for id in aborted {
-        front.copies.abort(*id);
-    }
-    front.copies.begun();
-}
-
-/// Carries out pending copies until the program stops. In a cluster, each process carries out those
-/// into the partitions that it serves: `of` is its node.
-pub async fn run(front: Arc<FrontEnd>, of: Option<NodeId>) {
+/// Carries out pending copies until the program stops: those that no other process carries out,
+/// if there are `others`.
+pub async fn run(front: Arc<FrontEnd>, others: bool) {
     let stopping = front.env.tasks.stopping();
-    let mut scan = Scan { of, ..Scan::default() };
+    let leases = others.then(|| Leases::new(Arc::clone(&front)));
+    let mut scan = Scan { leases, ..Scan::default() };
     let mut missed = 0;
     loop {
         let found = tokio::select! {
@@ -141,9 +138,9 @@ pub async fn run(front: Arc<FrontEnd>, of: Option<NodeId>) {
         missed = scan.missed.len();
         let again = async {
             match found {
-                // Other processes begin copies into partitions of this one, and give it partitions.
-                Ok(()) if missed == 0 && scan.of.is_none() => std::future::pending().await,
-                Ok(()) => front.env.clock.sleep(RETRY_MISSED).await,
+                // Other processes begin more copies than they can carry out, or are killed.
+                Ok(()) if missed == 0 && scan.leases.is_none() => std::future::pending().await,
+                Ok(()) => front.env.clock.sleep(LOOKS_EVERY).await,
                 Err(error) => {
                     tracing::debug!(%error, "pending copies cannot be read");
                     front.env.clock.sleep(AGAIN).await;
@@ -165,8 +162,8 @@ pub async fn run(front: Arc<FrontEnd>, of: Option<NodeId>) {
 /// A scan of all work rows.
 #[derive(Debug, Default)]
 struct Scan {
-    /// The node whose partitions are scanned; `None` for all.
-    of: Option<NodeId>,
+    /// How copies are shared with other processes, if there are any.
+    leases: Option<Leases>,
     /// The position from which the next account is searched.
     turn: Bytes,
     /// Partitions that did not answer; this scan skips them.
@@ -204,7 +201,7 @@ async fn start_round(front: &Arc<FrontEnd>, scan: &mut Scan) -> Result<bool, ind
             Some(found) if wrapped && position(found.account) >= begin => return Ok(started),
             Some(found) => {
                 let account = found.account;
-                started |= start_one(front, found);
+                started |= start_one(front, found, scan.leases.as_ref());
                 scan.turn = position(AccountId::new(account.get().saturating_add(1)));
             }
             None if wrapped || begin.is_empty() => {
@@ -221,14 +218,14 @@ async fn start_round(front: &Arc<FrontEnd>, scan: &mut Scan) -> Result<bool, ind
 }
 
 /// The next account with pending copies, from the position of the scan on. An account runs fewer
-/// copies than a page has, so if some copy does not run, the page has one.
+/// copies here than a page has, so if some copy does not run, the page has one. Copies of other
+/// processes are passed over, with all pages that have nothing else.
 async fn next_account(
     router: &Router,
     scan: &mut Scan,
 ) -> Result<Option<AccountCopies>, index::Error> {
     let mut from = Some(scan.turn.clone());
     while let Some(start) = from {
-        // Partitions of other processes too: asking is how the map gets known.
         let read = ReadCopyJobs { from: start.clone(), limit: JOBS };
         let (mut jobs, mut nexts) = (Vec::new(), Vec::new());
         let (end, answers) = match router.ask_each(&start, read).await {
@@ -251,10 +248,7 @@ async fn next_account(
                 }
             }
         }
-        let map = router.map();
-        let node_of = |blob: &RoutingKey| map.owner(blob.as_bytes()).map(|one| one.host.node());
-        // The map is not older than the one by which the owners were asked.
-        jobs.retain(|pending| scan.of.is_none_or(|of| node_of(&pending.blob) == Some(of)));
+        jobs.retain(|one| scan.leases.as_ref().is_none_or(|leases| leases.may_take(&one.job)));
         if let Some(account) = jobs.iter().map(account_of).min() {
             jobs.retain(|pending| account_of(pending) == account);
             return Ok(Some(AccountCopies { account, pending: jobs }));
@@ -265,47 +259,65 @@ async fn next_account(
 }
 
 /// Starts the first copy that neither runs nor pauses.
-fn start_one(front: &Arc<FrontEnd>, AccountCopies { account, pending }: AccountCopies) -> bool {
+fn start_one(
+    front: &Arc<FrontEnd>,
+    AccountCopies { account, pending }: AccountCopies,
+    leases: Option<&Leases>,
+) -> bool {
     for pending in pending {
         let now = front.env.clock.monotonic();
         if let Some(place) = front.copies.take_up(pending.job.id, account, now) {
-            let of = Arc::clone(front);
-            drop(front.env.tasks.spawn("copy", carry_out(of, pending, place)));
+            let (of, leases) = (Arc::clone(front), leases.cloned());
+            let work = async move {
+                match leases {
+                    Some(leases) => leases.carry_out(pending, place).await,
+                    None => carry_out(&of, &pending, place, std::future::pending()).await,
+                }
+            };
+            drop(front.env.tasks.spawn("copy", work));
             return true;
         }
     }
     false
 }
 
-async fn carry_out(front: Arc<FrontEnd>, pending: PendingCopy, place: Place) {
+/// Carries out a copy, until another process may do so.
+async fn carry_out(
+    front: &Arc<FrontEnd>,
+    pending: &PendingCopy,
+    place: Place,
+    lost: impl Future<Output = ()>,
+) {
     let (id, running) = (place.id, &place.running);
     let stopping = front.env.tasks.stopping();
     let fetching = async {
         if place.panics >= PANICS_MAX {
             return Err(given_up());
         }
-        fetch(&front, &pending, running).await
+        fetch(front, pending, running).await
     };
     let done = tokio::select! {
         biased;
         // The work row stays: the copy is carried out after the next start.
         () = stopping.cancelled() => return,
         () = running.abort.cancelled() => return,
+        () = lost => return,
         done = fetching => done,
     };
-    let Err(error) = settle(&front, &pending, done).await else {
+    let Err(error) = settle(front, pending, done).await else {
         return front.copies.settled(id);
     };
-    let pause = front.copies.pause(id, front.env.clock.monotonic());
-    tracing::debug!(
-        %id, %error, ?pause,
-        "the end of a copy was not committed; the copy is tried again"
-    );
-    // Its place is free for other copies during the pause.
+    tracing::debug!(%id, %error, "the end of a copy was not committed; the copy is tried again");
+    again_later(front, place).await;
+}
+
+/// Has a copy tried again after a pause, in which its place is free for others.
+async fn again_later(front: &FrontEnd, place: Place) {
+    let pause = front.copies.pause(place.id, front.env.clock.monotonic());
     drop(place);
     tokio::select! {
         biased;
-        () = stopping.cancelled() => {}
+        () = front.env.tasks.stopping().cancelled_owned() => {}
         () = front.env.clock.sleep(pause) => front.copies.wake.notify_one(),
     }
 }

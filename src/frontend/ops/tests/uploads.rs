@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::protocol::model::Precondition;
-use crate::protocol::model::Reason;
 use crate::protocol::model::operation::BlobPath;
 use crate::protocol::model::operation::ClaimedChecksums;
 use crate::protocol::model::operation::CompleteUpload;

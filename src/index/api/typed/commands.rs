@@ -122,6 +122,12 @@ commands! {
         /// Row keys of one partition. One that stands for a layer of pages comes alone.
         keys: Vec<Bytes>,
     } => (): WriteReply::Done => ();
+    /// Commits an empty change, with which a process settles earlier writes: the partition does not
+    /// carry them out any more (ADR 0058).
+    Settle {
+        /// A key of the partition.
+        key: RoutingKey,
+    } => (): WriteReply::Done => ();
     /// Commits an empty change, which decides earlier writes of unknown outcome.
     Prove {} => (): WriteReply::Done => ();
 }

@@ -3,6 +3,9 @@ mod blobs;
 mod content;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
+
+use uuid::Uuid;
 
 use crate::index::api::*;
 use crate::types::ExtentOffset;
@@ -79,11 +82,15 @@ fn of_tasks() -> Vec<(Write, usize)> {
     let blob = RoutingKey::blob(&long_key());
     let at = Timestamp::ZERO;
     let reseal = ResealCopy { blob: blob.clone(), from: secret(), to: secret() };
+    let (id, duration) = (Uuid::nil(), Duration::ZERO);
+    let lease = LeaseCopy { blob: blob.clone(), id, lease: id, duration, copied: 1 };
     let (entry, from) = (blob.clone(), blob.as_bytes().clone());
     let tag = IndexTag { entry, time: at, container: Some(container()) };
     let rows = (0..100).map(|_| vec![0; 1_000].into()).collect();
     let (account, container) = (AccountId::new(1), ContainerId::new(2));
     vec![
+        (Write::LeaseCopy(lease), 1_024),
+        (Write::Settle { key: blob.clone() }, 1_024),
         (Write::ResealCopy(reseal), 2 * LONG + 1_024),
         (Write::NoteRead(NoteRead { key: long_key(), at }), 1_024),
         (Write::ExpireStaged { key: blob.clone(), before: at }, 1_024),
@@ -167,6 +174,8 @@ const fn number(write: &Write) -> usize {
         Write::AbortUpload(_) => 38,
         Write::ChangeSetting(_) => 39,
         Write::SetUpAccount(_) => 43,
+        Write::LeaseCopy(_) => 44,
+        Write::Settle { .. } => 45,
     }
 }
 
@@ -182,5 +191,5 @@ fn weight_is_not_less_than_the_memory_and_not_much_more() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(seen.into_iter().collect::<Vec<_>>(), (0..=43).collect::<Vec<_>>());
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), (0..=45).collect::<Vec<_>>());
 }

@@ -1,5 +1,7 @@
 //! Pending copies: what is locked, how they end, what they leave.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use uuid::Uuid;
 
@@ -7,6 +9,7 @@ use super::support::*;
 use crate::index::api::*;
 use crate::index::objects::fake::Partition;
 use crate::index::record::CopyJob;
+use crate::index::record::CopyLease;
 use crate::index::record::CopyLink;
 use crate::index::record::CopyRecord;
 use crate::index::record::CopyStatus;
@@ -31,6 +34,7 @@ fn begin(key: &BlobKey, kind: BlobKind, total: u64) -> Write {
         etag: None,
         md5: None,
         crc64: None,
+        lease: None,
     };
     Write::PutCopy(Box::new(PutCopy {
         key: key.clone(),
@@ -53,6 +57,14 @@ fn end(key: &BlobKey, id: Uuid, end: CopyEnd) -> Write {
     Write::EndCopy(Box::new(EndCopy { blob: RoutingKey::blob(key), id, end }))
 }
 
+const LEASE: Uuid = Uuid::from_bytes([10; 16]);
+const PERIOD: Duration = Duration::from_secs(30);
+
+fn lease(key: &BlobKey, lease: Uuid, copied: u64) -> Write {
+    let blob = RoutingKey::blob(key);
+    Write::LeaseCopy(LeaseCopy { blob, id: ID, lease, duration: PERIOD, copied })
+}
+
 fn success(at: Location) -> CopyEnd {
     let content = CopiedContent::Whole(NewContent::Stored(vec![at]));
     CopyEnd::Success { content, crc64: Crc64::of(b"x") }
@@ -70,6 +82,14 @@ fn record(p: &Partition, key: &BlobKey) -> crate::index::record::BlobRecord {
     p.blob(&read(key)).unwrap().record
 }
 
+/// The only work row.
+fn work_row(p: &Partition) -> ((Family, Bytes), Bytes) {
+    let mut rows = p.memory.rows.iter().filter(|((family, _), _)| *family == Family::Work);
+    let (key, value) = rows.next().unwrap();
+    assert!(rows.next().is_none());
+    (key.clone(), value.clone())
+}
+
 #[test]
 fn work_row_is_written_as_specified() {
     let mut p = partition();
@@ -78,8 +98,13 @@ fn work_row_is_written_as_specified() {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let [((_, row), value)] = rows.as_slice() else { panic!("{} rows", rows.len()) };
     assert_eq!(hex(row), "00000000000000018000000000000000610001".to_owned() + "01");
-    let golden = format!("0210{}0106{}000000", "01".repeat(16), hex(b"source"));
+    let golden = format!("0310{}0106{}00000000", "01".repeat(16), hex(b"source"));
     assert_eq!(hex(value), golden);
+    p.must(&lease(&key("a"), LEASE, 4));
+    let until = postcard::to_stdvec(&p.now.plus(PERIOD).ticks()).unwrap();
+    let (value, lease) = (work_row(&p).1, "0a".repeat(16));
+    let golden = golden.strip_suffix("00").unwrap().to_owned();
+    assert_eq!(hex(&value), format!("{golden}0110{lease}{}", hex(&until)));
 }
 
 #[test]
@@ -234,6 +259,70 @@ fn source_is_sealed_anew_where_it_still_stands() {
     assert!(jobs(&p).is_empty(), "a copy that ended is not brought back");
 }
 
+#[test]
+fn one_lease_of_a_copy_holds_until_it_expires() {
+    let mut p = partition();
+    let a = key("a");
+    let refused = |refused| Err(Error::Refused(refused));
+    assert_eq!(p.write(&lease(&a, LEASE, 0)), refused(Refused::BlobNotFound));
+    p.must(&begin(&a, BlobKind::Block, 20));
+    let before = record(&p, &a);
+    p.must(&lease(&a, LEASE, 7));
+    let first = p.now;
+    let shown = |p: &Partition| record(p, &a).copy.unwrap().copied;
+    assert_eq!(shown(&p), 7);
+    assert_eq!(record(&p, &a).etag, before.etag, "progress is no change of the blob");
+    assert_eq!(record(&p, &a).last_modified, before.last_modified);
+    let other = Uuid::from_bytes([11; 16]);
+    assert_eq!(p.write(&lease(&a, other, 0)), refused(Refused::CopyPending));
+    assert_eq!(jobs(&p)[0].job.lease, Some(CopyLease { id: LEASE, until: first.plus(PERIOD) }));
+    p.now = first.plus(PERIOD / 2);
+    p.must(&lease(&a, LEASE, 99));
+    let until = p.now.plus(PERIOD);
+    assert_eq!(shown(&p), 20, "not more than the source has");
+    p.now = first.plus(PERIOD);
+    assert_eq!(p.write(&lease(&a, other, 0)), refused(Refused::CopyPending), "it was renewed");
+    // Writes come one tick after the other.
+    p.now = Timestamp::from_ticks(until.ticks() - 2);
+    assert_eq!(p.write(&lease(&a, other, 0)), refused(Refused::CopyPending));
+    p.must(&lease(&a, other, 0));
+    assert_eq!(shown(&p), 0, "it begins again");
+    assert_eq!(p.write(&lease(&a, LEASE, 19)), refused(Refused::CopyPending));
+    p.must(&end(&a, ID, success(location(2, 0, 20))));
+    assert_eq!(p.write(&lease(&a, other, 1)), refused(Refused::NoPendingCopy));
+    assert_eq!(record(&p, &a).copy.unwrap().status, CopyStatus::Success);
+}
+
+#[test]
+fn lease_of_another_copy_is_refused() {
+    let mut p = partition();
+    let a = key("a");
+    p.must(&begin(&a, BlobKind::Page { sequence: 0 }, 1_024));
+    let Write::LeaseCopy(wanted) = lease(&a, LEASE, 0) else { unreachable!() };
+    let other = LeaseCopy { id: Uuid::from_bytes([2; 16]), ..wanted };
+    let refused = p.write(&Write::LeaseCopy(other));
+    assert_eq!(refused, Err(Error::Refused(Refused::OtherCopy)));
+    p.must(&lease(&a, LEASE, 512));
+    assert_eq!((record(&p, &a).len, p.garbage()), (1_024, vec![]), "its pages are as they were");
+}
+
+/// The work row of a pending copy as version 2 wrote it: without a lease.
+const COPY_2: &[u8] = b"\x02\x10\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\
+    \x01\x06source\0\0\0";
+
+#[test]
+fn copies_of_version_2_are_read_and_leased() {
+    let mut p = partition();
+    let a = key("b");
+    p.must(&begin(&a, BlobKind::Block, 5));
+    let job = jobs(&p).remove(0).job;
+    let (row, _) = work_row(&p);
+    p.memory.rows.insert(row, Bytes::from_static(COPY_2));
+    assert_eq!(jobs(&p)[0].job, job);
+    p.must(&lease(&a, LEASE, 0));
+    assert_eq!(jobs(&p)[0].job.lease.map(|lease| lease.id), Some(LEASE));
+}
+
 /// The work row of a pending copy as version 1 wrote it: the source was plain.
 const COPY_1: &[u8] = b"\x01\x10\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\
     \x0chttp://h/b?s\x01\x08Bearer t\0\0\0";
@@ -253,6 +342,6 @@ fn copies_of_version_1_are_read_and_written_anew() {
     let (from, to) = (job.source, Secret::Sealed(Bytes::from_static(b"source")));
     p.must(&Write::ResealCopy(ResealCopy { blob: RoutingKey::blob(&key), from, to }));
     assert_eq!(p.memory.rows.get(&row), Some(&new));
-    let golden = [b"\x02\x10".as_slice(), &[1; 16], b"\x01\x06source\0\0\0"].concat();
+    let golden = [b"\x03\x10".as_slice(), &[1; 16], b"\x01\x06source\0\0\0\0"].concat();
     assert_eq!(new, golden);
 }

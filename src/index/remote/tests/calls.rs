@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Serialize;
-use uuid::Uuid;
 
 use super::partitions::status;
 use super::rig::Partition;
@@ -19,8 +18,6 @@ use crate::index::ChangeEvent;
 use crate::index::ChangeKind;
 use crate::index::Changed;
 use crate::index::ChangesOf;
-use crate::index::CopyEnd;
-use crate::index::EndCopy;
 use crate::index::Error;
 use crate::index::IndexHost;
 use crate::index::KnownChanges;
@@ -44,9 +41,9 @@ use crate::index::remote::calls::Changes;
 use crate::index::remote::calls::Counts;
 use crate::index::remote::calls::EvenCuts;
 use crate::index::remote::calls::EvenCutsCall;
-use crate::index::remote::calls::FrontEndsOf;
 use crate::index::remote::calls::Give;
 use crate::index::remote::calls::GiveCall;
+use crate::index::remote::calls::IndexClientsOf;
 use crate::index::remote::calls::ReadCall;
 use crate::index::remote::calls::RowSpread;
 use crate::index::remote::calls::RowSpreadCall;
@@ -88,7 +85,7 @@ fn check<T: Serialize>(message: &T, bytes: &[u8]) {
 #[test]
 fn messages_have_golden_bytes() {
     let numbers =
-        [calls::Read::NUMBER, calls::Write::NUMBER, FrontEndsOf::NUMBER, AccountsAfter::NUMBER];
+        [calls::Read::NUMBER, calls::Write::NUMBER, IndexClientsOf::NUMBER, AccountsAfter::NUMBER];
     assert_eq!(numbers, [0x0201, 0x0202, 0x0203, 0x0204]);
     let numbers = [Give::NUMBER, Served::NUMBER, Counts::NUMBER, Changes::NUMBER];
     assert_eq!(numbers, [0x0205, 0x0206, 0x0207, 0x0208]);
@@ -209,10 +206,10 @@ async fn requests_count_that_any_process_with_partitions_lets_in() {
     one.served.serve(Arc::clone(&partition) as Arc<dyn IndexHost>);
     world.serve_at(&[1, 2]);
     let all = [one.identity, two.identity];
-    assert_eq!(one.index.front_ends(&world).await.unwrap(), all);
+    assert_eq!(one.index.index_clients(&world).await.unwrap(), all);
     // It has not heard of its own claim yet, and knows a process that others do not.
     world.serve_at(&[2]);
-    assert_eq!(one.index.front_ends(&world).await.unwrap(), all);
+    assert_eq!(one.index.index_clients(&world).await.unwrap(), all);
 }
 
 #[tokio::test(start_paused = true)]
@@ -330,28 +327,6 @@ async fn errors_of_partitions_arrive() {
     assert_eq!(refused, Err(Error::Refused(Refused::BlobNotFound)));
     let written = front.index.write(world.target(), write()).await;
     assert_eq!(written, Err(Error::WrongPartition));
-}
-
-#[tokio::test(start_paused = true)]
-async fn process_that_serves_hears_of_pending_copies_of_other_front_ends() {
-    let world = World::new();
-    let (server, front) = (Process::start(&world, 1, 1), Process::start(&world, 2, 2));
-    let partition = Partition::new(ReadReply::DeadContainers(Vec::new()));
-    server.served.serve(partition as Arc<dyn IndexHost>);
-    world.is_served_by(1);
-    let ended = |id, end| {
-        let blob = RoutingKey::min();
-        Write::EndCopy(Box::new(EndCopy { blob, id: Uuid::from_u128(id), end }))
-    };
-    for write in [
-        ended(1, CopyEnd::Failed("x".to_owned())),
-        ended(2, CopyEnd::Aborted(None)),
-        ended(3, CopyEnd::Aborted(None)),
-    ] {
-        front.write(write).await.unwrap();
-    }
-    let aborted = server.index.copy_news().await;
-    assert_eq!(aborted, [2, 3].map(Uuid::from_u128));
 }
 
 #[tokio::test(start_paused = true)]

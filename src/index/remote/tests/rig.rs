@@ -38,8 +38,8 @@ use crate::index::WriteReply;
 use crate::index::inflight::REQUESTS_SERVICE;
 use crate::index::inflight::RequestsService;
 use crate::index::remote::ClusterIndex;
-use crate::index::remote::FrontEnds;
 use crate::index::remote::INDEX_SERVICE;
+use crate::index::remote::IndexClients;
 use crate::index::remote::IndexService;
 use crate::index::remote::Peers;
 use crate::index::remote::ServedIndex;
@@ -142,7 +142,7 @@ impl World {
 }
 
 #[async_trait]
-impl FrontEnds for World {
+impl IndexClients for World {
     fn all(&self) -> Vec<NodeIdentity> {
         self.sessions.lock().unwrap().iter().copied().collect()
     }
@@ -184,7 +184,7 @@ impl Peers for Seen {
 impl Processes for Seen {
     async fn all(&self) -> Result<Vec<NodeIdentity>, Error> {
         let index = self.index.lock().unwrap().clone().unwrap();
-        index.front_ends(&self.world).await
+        index.index_clients(&self.world).await
     }
 
     fn peer(&self, process: NodeIdentity) -> Option<Arc<RemoteNode>> {

@@ -70,11 +70,11 @@ async fn process_whose_session_ends_during_a_write_counts_until_the_write_has_en
     world.sleep(500).await;
     assert_eq!(partition.writes(), 1);
     world.end_session(front.identity);
-    let counted = async || server.index.front_ends(&world).await.unwrap();
+    let counted = async || server.index.index_clients(&world).await.unwrap();
     assert_eq!(counted().await, [server.identity, front.identity]);
     // Everybody learns that, and so nothing is freed.
     let third = Process::start(&world, 3, 3);
-    let told = third.index.front_ends(&world).await.unwrap();
+    let told = third.index.index_clients(&world).await.unwrap();
     assert_eq!(told, [server.identity, front.identity, third.identity]);
     front.cut_off();
     third.requests.mark().await.unwrap_err();

@@ -1,5 +1,7 @@
 //! Copies behind a partition that is out of service, and copies that panic.
 
+mod leases;
+
 use async_trait::async_trait;
 
 use super::*;
@@ -37,6 +39,7 @@ fn pending_in(number: u64) -> PendingCopy {
         etag: None,
         md5: None,
         crc64: None,
+        lease: None,
     };
     let blob = RoutingKey::from_bytes(position(AccountId::new(number)));
     PendingCopy { blob, job }

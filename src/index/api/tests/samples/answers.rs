@@ -76,6 +76,7 @@ fn of_sweeps() -> Vec<ReadReply> {
         etag: Some("\"e\"".to_owned()),
         md5: Some(Md5::of(b"x")),
         crc64: Some(Crc64::of(b"x")),
+        lease: None,
     };
     let row = position();
     let work = TagWork { row, blob: blob(), time: TIME, removed: tags(), added: Tags::default() };

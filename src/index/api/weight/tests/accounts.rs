@@ -117,7 +117,7 @@ pub(super) fn of_ends() -> Vec<(Write, usize)> {
         DeleteContainer { account, name, guard, closed: Some(closed), restorable_for: None }
     };
     let close = CloseContainer { account, name: name.clone(), guard: guard.clone() };
-    let action = LeaseAction::Renew { id: uuid::Uuid::nil() };
+    let action = LeaseAction::Renew { id: Uuid::nil() };
     let lease = LeaseContainer { account, name: name.clone(), guard, action };
     let restore =
         RestoreContainer { account, name: name.clone(), deleted: name.clone(), since: closed };

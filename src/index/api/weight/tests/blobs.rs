@@ -83,7 +83,7 @@ fn end_copy() -> (Write, usize) {
     let content = CopiedContent::Blocks((0..50_000).map(block).collect());
     let end = EndCopy {
         blob: RoutingKey::blob(&key("n")),
-        id: uuid::Uuid::nil(),
+        id: Uuid::nil(),
         end: CopyEnd::Success { content, crc64: Crc64::EMPTY },
     };
     let inside = 2 * size_of::<Location>() + size_of::<ContentChecksum>() + 8;
@@ -108,7 +108,7 @@ pub(super) fn of_blobs() -> Vec<(Write, usize)> {
     let pages = SharePages { key: long_key(), revision, guard: guard(), since: None, from: 0 };
     let seal = SealBlob { key: long_key(), guard: guard(), position: None };
     let delete = DeleteBlob { key: long_key(), guard: guard(), scope: DeleteScope::Blob };
-    let action = LeaseAction::Renew { id: uuid::Uuid::nil() };
+    let action = LeaseAction::Renew { id: Uuid::nil() };
     let lease = LeaseBlob { key: long_key(), guard: guard(), action };
     let taken = SnapshotBlob { key: long_key(), guard: guard(), metadata: Some(metadata(LONG)) };
     let tier = SetTier {
@@ -117,7 +117,7 @@ pub(super) fn of_blobs() -> Vec<(Write, usize)> {
         guard: guard(),
         tier: AccessTier::Hot,
         priority: RehydratePriority::Standard,
-        rehydration: std::time::Duration::ZERO,
+        rehydration: Duration::ZERO,
     };
     vec![
         put_copy(),
@@ -135,7 +135,7 @@ pub(super) fn of_blobs() -> Vec<(Write, usize)> {
 fn put_copy() -> (Write, usize) {
     let (guard, guarded) = long_guard();
     let copy = CopyRecord {
-        id: uuid::Uuid::nil(),
+        id: Uuid::nil(),
         source: long(),
         status: CopyStatus::Pending,
         description: Some(long()),
@@ -144,11 +144,12 @@ fn put_copy() -> (Write, usize) {
         completed: None,
     };
     let job = CopyJob {
-        id: uuid::Uuid::nil(),
+        id: Uuid::nil(),
         source: secret(),
         etag: Some(long()),
         md5: None,
         crc64: None,
+        lease: None,
     };
     let put = PutCopy {
         key: long_key(),
