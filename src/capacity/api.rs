@@ -302,10 +302,9 @@ pub trait Capacity: Send + Sync + Debug {
         true
     }
 
-    /// Whether audits may free bytes here: a process that asks knows all uses of the extents, and
-    /// has recorded all logs and runs. Not so in a cluster.
-    fn is_audited(&self) -> bool {
-        true
+    /// Whether these are the extents of a cluster: other processes write and free in them too.
+    fn is_shared(&self) -> bool {
+        false
     }
 
     /// Reads and verifies every live frame of an extent.

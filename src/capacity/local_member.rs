@@ -15,6 +15,7 @@ use crate::capacity::Damage;
 use crate::capacity::Damages;
 use crate::capacity::Error;
 use crate::capacity::Extension;
+use crate::capacity::ExtentKind;
 use crate::capacity::ExtentState;
 use crate::capacity::FramePart;
 use crate::capacity::FramedAppend;
@@ -428,6 +429,12 @@ impl Member for LocalMember {
         live: &[Range<u64>],
         audited: Audited,
     ) -> Result<(), Error> {
+        // The first page of a copy elsewhere may be damaged, so that it looks like data there.
+        let kind = self.node.home(extent)?.extent.kind;
+        if kind != ExtentKind::Data {
+            let reason = format!("{extent} is no data: an audit does not free in it");
+            return Err(Error::NoAnswer { reason });
+        }
         Capacity::retain(&*self.node, extent, live, audited).await
     }
 

@@ -16,8 +16,8 @@ pub(super) fn draws() -> bool {
     std::io::stdout().is_terminal()
 }
 
-/// Shows something until it ends or a signal comes. On a terminal `for_people` gets a screen of its own, which is left
-/// in any case.
+/// Shows something until it ends or a signal comes. On a terminal `for_people` gets a screen of its
+/// own, which is left in any case.
 ///
 /// # Errors
 /// Those of `shows`, and of the terminal.

@@ -61,6 +61,15 @@ impl HostClaims {
         Ok(claims)
     }
 
+    /// Reads all claims again: it knows everything that was changed before this call.
+    ///
+    /// # Errors
+    /// Those of the coordinator.
+    pub async fn refresh(&self, coordinator: &dyn Coordinator) -> Result<(), Error> {
+        self.take_all(coordinator.range(PREFIX.as_bytes()).await?);
+        Ok(())
+    }
+
     /// Follows the claims for ever.
     ///
     /// Cancel safe: another call goes on.
@@ -126,15 +135,23 @@ impl Follows for HostClaims {
 
     fn take(&self, events: Vec<Event>) {
         self.known.change(|known| {
+            // Older ones than the claims that were read again are in them.
+            let before = known.revision;
             for Event { key, value, revision } in events {
-                known.put(&key, value.as_deref(), revision);
-                known.revision = known.revision.max(revision);
+                if revision > before {
+                    known.put(&key, value.as_deref(), revision);
+                    known.revision = known.revision.max(revision);
+                }
             }
         });
     }
 
     fn take_all(&self, all: Snapshot) {
         self.known.change(|known| {
+            // Claims that came meanwhile are not forgotten.
+            if all.revision < known.revision {
+                return;
+            }
             known.claims.clear();
             known.revision = all.revision;
             for (key, entry) in all.entries {
@@ -147,6 +164,11 @@ impl Follows for HostClaims {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::coordinator::SimulatedStore;
+    use crate::env::Env;
+    use crate::env::SeededRand;
+    use crate::env::SimClock;
+    use crate::env::Tasks;
     use crate::types::Incarnation;
 
     fn claim(node: u64, incarnation: u64) -> Holder {
@@ -190,5 +212,31 @@ mod tests {
         put(8, 2);
         assert!(futures_util::poll!(&mut ended).is_ready());
         claims.changed_from(&[first]).await;
+    }
+
+    #[tokio::test]
+    async fn events_and_answers_that_come_late_change_nothing() {
+        use std::sync::Arc;
+        let env = Env {
+            clock: Arc::new(SimClock::new()),
+            rand: Arc::new(SeededRand::new(1)),
+            tasks: Tasks::new(),
+        };
+        let coordinator = SimulatedStore::new().open(&env);
+        let claims = HostClaims::start(&coordinator).await.unwrap();
+        let put = |node, life| {
+            crate::coordinator::Op::Put(host_claim(NodeId::new(node)), claim(node, life).encode())
+        };
+        coordinator.txn(&[], &[put(1, 1)]).await.unwrap();
+        let old = coordinator.range(PREFIX.as_bytes()).await.unwrap();
+        coordinator.txn(&[], &[put(1, 2), put(2, 1)]).await.unwrap();
+        claims.refresh(&coordinator).await.unwrap();
+        let all = claims.all();
+        assert_eq!(all.len(), 2);
+        // The watch is behind.
+        let gone = Event { key: host_claim(NodeId::new(1)), value: None, revision: old.revision };
+        claims.take(vec![gone]);
+        claims.take_all(old);
+        assert_eq!(claims.all(), all);
     }
 }

@@ -198,6 +198,19 @@ async fn check_member(coordinator: &dyn Coordinator, node: NodeId) -> Result<(),
     }
 }
 
+/// When a life has begun last: each begin changes this key.
+const LAST_LIFE: &[u8] = b"cluster/last-life";
+
+/// The change by which a life of some node has begun last. If it is the same as before, none has
+/// begun meanwhile, not even one that has ended since.
+///
+/// # Errors
+/// Those of the coordinator.
+pub async fn last_life(coordinator: &dyn Coordinator) -> Result<Revision, Error> {
+    let found = coordinator.get(LAST_LIFE).await?;
+    Ok(found.map_or(Revision::default(), |found| found.mod_revision))
+}
+
 /// A life of a node. It ends with its session.
 #[derive(Debug)]
 pub struct Alive {
@@ -235,7 +248,7 @@ impl Alive {
     /// Writes the life where there is none, or in place of an earlier one.
     async fn put_anew(&mut self) -> Result<(), JoinError> {
         let absent = Compare::Absent(table::life_key(self.node));
-        match self.put(absent).await {
+        match self.put_first(absent).await {
             Ok(true) => Ok(()),
             Ok(false) => self.replace_earlier().await,
             Err(error) => Err(error.into()),
@@ -258,7 +271,7 @@ impl Alive {
         if !is_ours && (&other.host, other.port) != (&self.life.host, self.life.port) {
             return Err(JoinError::Alive { node, incarnation });
         }
-        match self.put(Compare::ModRevision(key, found.mod_revision)).await? {
+        match self.put_first(Compare::ModRevision(key, found.mod_revision)).await? {
             true => Ok(()),
             false => Err(Error::Ambiguous.into()),
         }
@@ -369,11 +382,23 @@ impl Alive {
         self.coordinator.close_session(self.session).await
     }
 
+    /// Begins the life if the condition holds, and notes that one has begun. Returns whether it did.
+    async fn put_first(&mut self, when: Compare) -> Result<bool, Error> {
+        let number = self.life.incarnation.get().to_be_bytes().to_vec();
+        let noted = Op::Put(Bytes::from_static(LAST_LIFE), number.into());
+        self.put_and(when, Some(noted)).await
+    }
+
     /// Writes the life if the condition holds. Returns whether it did.
     async fn put(&mut self, when: Compare) -> Result<bool, Error> {
+        self.put_and(when, None).await
+    }
+
+    async fn put_and(&mut self, when: Compare, also: Option<Op>) -> Result<bool, Error> {
         let key = table::life_key(self.node);
         let put = Op::PutWithSession(key, self.life.encode(), self.session);
-        match self.coordinator.txn(&[when], &[put]).await? {
+        let all: Vec<Op> = [Some(put), also].into_iter().flatten().collect();
+        match self.coordinator.txn(&[when], &all).await? {
             TxnReply::Committed(revision) => {
                 self.revision = revision;
                 Ok(true)

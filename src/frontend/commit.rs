@@ -1,5 +1,6 @@
 //! Commits changes of rows, also when the client disconnects.
 
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use crate::env::Tasks;
@@ -117,10 +118,15 @@ fn settle_later(
     write: Arc<Write>,
     needed: impl Send + 'static,
 ) {
-    let containers = Arc::clone(containers);
+    let (containers, key) = (Arc::clone(containers), RoutingKey::from_bytes(write.routing_key()));
+    drop(write);
     let settling = async move {
-        containers.router.settle(RoutingKey::from_bytes(write.routing_key())).await;
-        drop(needed);
+        if containers.router.settle(key).await {
+            drop(needed);
+        } else {
+            // The program stops. Until its session ends, others must know what it needs.
+            let _kept = ManuallyDrop::new(needed);
+        }
     };
     drop(tasks.spawn_part("settle a change in doubt", settling));
 }

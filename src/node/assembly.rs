@@ -178,10 +178,10 @@ impl IndexParts {
         &self,
         env: &Env,
         config: ReclaimConfig,
-        Used { host, capacity, requests }: Used,
+        Used { host, capacity, requests, audits }: Used,
         registry: &mut Registry,
     ) -> Arc<Reclaim> {
-        Reclaim::start(Setup {
+        let setup = Setup {
             host,
             node: self.base.node,
             partitions: Arc::new(CoordinatorPartitions(Arc::clone(&self.base.coordinator))),
@@ -192,7 +192,8 @@ impl IndexParts {
             config,
             metrics: ReclaimMetrics::registered(registry),
             index: self.metrics.clone(),
-        })
+        };
+        Reclaim::start(setup, audits)
     }
 }
 
@@ -205,6 +206,8 @@ pub struct Used {
     pub capacity: Arc<dyn Capacity>,
     /// It frees what none of these requests needs any more.
     pub requests: Arc<dyn RunningRequests>,
+    /// Whether it makes audits too.
+    pub audits: bool,
 }
 
 /// The running requests of a front end, and those of all front ends.

@@ -9,6 +9,7 @@ use crate::capacity;
 use crate::capacity::Audited;
 use crate::capacity::ExtentKind;
 use crate::capacity::ExtentState;
+use crate::index;
 use crate::index::CopyWatch;
 use crate::index::RequestMark;
 use crate::index::Running;
@@ -49,7 +50,10 @@ pub(super) async fn audit(reclaim: &Reclaim) -> Result<AuditReport, Error> {
             is_stored = save(reclaim, next).await;
         }
     }
-    verify::verify(reclaim, &mut report).await?;
+    // In a cluster this process does not know all uses.
+    if !reclaim.capacity.is_shared() {
+        verify::verify(reclaim, &mut report).await?;
+    }
     Ok(report)
 }
 
@@ -81,6 +85,9 @@ async fn save(reclaim: &Reclaim, cursor: Option<Cursor>) -> bool {
 /// the end of the walk may still be streamed by a read that looked them up before, so each extent
 /// waits for the reads that name it (`index/inflight/reads.rs`).
 ///
+/// In a cluster all of this holds for the processes that have a session at the beginning of the walk
+/// and at its end. Only these can make copies (ADR 0065).
+///
 /// The list, the watch of copies and the mark of reads belong to one walk. A later walk uses
 /// nothing that an earlier one found.
 async fn walk_and_free(
@@ -88,9 +95,6 @@ async fn walk_and_free(
     cursor: Cursor,
     report: &mut AuditReport,
 ) -> Result<Option<Place>, Error> {
-    if !reclaim.capacity.is_audited() {
-        return Ok(None);
-    }
     let copies = CopyWatch::begin(&reclaim.requests).await?;
     let listed = reclaim.capacity.extents().await;
     let written = reclaim.requests.written_extents().await?;
@@ -120,6 +124,11 @@ async fn walk_and_free(
     reclaim.metrics.audit_walks.inc();
     let mark = reclaim.requests.mark().await?;
     wait_for_look_ups(reclaim, mark).await?;
+    // What a process has copied that came later, or has gone, is not known.
+    if !reclaim.requests.has_seen_all(copies.id()).await? {
+        let why = "a process began or ended during the walk";
+        return Err(Error::Index(index::Error::NoAnswer(why.to_owned())));
+    }
     let found = live.finish().await?;
     check_complete(&candidates, &found)?;
     check_not_of_index(reclaim, &found).await?;

@@ -12,6 +12,10 @@ const LENGTH_DIVISOR: u64 = 8;
 /// Seals extents with much garbage. The next append of the writer is refused, because the extent is
 /// sealed, or gone if all of it was garbage; the writer rolls to a new extent. Live bytes stay.
 pub(super) async fn roll(reclaim: &Reclaim) {
+    // Only the writer of an extent of a cluster may seal it, and nobody else knows its garbage.
+    if reclaim.capacity.is_shared() {
+        return;
+    }
     for info in reclaim.capacity.extents().await {
         if !is_wasteful(&info, reclaim.config.open_waste_min) {
             continue;
@@ -42,7 +46,7 @@ const POLLS_MAX: u32 = 6_000;
 /// which extents these bytes lie in, and open extents are not audited. Waits for the writes that
 /// still use the extents, up to a limit.
 pub(super) async fn roll_for_audit(reclaim: &Reclaim) {
-    if !reclaim.capacity.is_audited() {
+    if reclaim.capacity.is_shared() {
         return;
     }
     let mut sealed = Vec::new();

@@ -32,15 +32,18 @@ const PAUSES_MAX: u32 = 8;
 
 impl Reclaim {
     /// Starts the loops as tasks of `env`; they end when it stops. Partitions that open later are
-    /// passed over until then.
-    pub fn start(setup: Setup) -> Arc<Self> {
+    /// passed over until then. In a cluster one process makes the audits, with [`Self::audits`]:
+    /// others start without.
+    pub fn start(setup: Setup, with_audits: bool) -> Arc<Self> {
         let reclaim = Self::new(setup);
         let (env, stop) = (&reclaim.env, reclaim.env.tasks.stopping());
         let (of_passes, of_audits) = (Arc::clone(&reclaim), Arc::clone(&reclaim));
         let passes = move || Arc::clone(&of_passes).run_passes();
-        let audits = move || Arc::clone(&of_audits).run_audits();
+        let audits = move || Arc::clone(&of_audits).audits();
         drop(env.supervise("reclaim passes", stop.clone(), passes));
-        drop(env.supervise("reclaim audits", stop.clone(), audits));
+        if with_audits {
+            drop(env.supervise("reclaim audits", stop.clone(), audits));
+        }
         let of_reads = Arc::clone(&reclaim);
         let reads = move || Arc::clone(&of_reads).watch_reads();
         drop(env.supervise("oldest read", stop, reads));
@@ -138,7 +141,8 @@ impl Reclaim {
         busy
     }
 
-    async fn run_audits(self: Arc<Self>) {
+    /// Makes audits, until the program stops. It may be dropped at any time: another process goes on.
+    pub async fn audits(self: Arc<Self>) {
         let mut pause = self.config.audit_delay;
         let mut after_failure = self.config.audit_delay;
         let mut dropped = 0;

@@ -5,11 +5,11 @@ manage it, and three with copies.
 In turns, while workers change blobs of every kind, one of each role is killed, and a process that serves the index is stopped with SIGTERM. After
 each one every blob must be in a state that its worker can explain, as in kill9.py; a process that has no part in answering is missed by no client.
 
-Then copies from a slow source are begun at one front end:
+Meanwhile copies from a slow source are pending, which were begun at one front end:
 
 * the other one shows how far they are;
 * one that is aborted there is not fetched any more;
-* the front end that fetches them is killed: the other one fetches them from the beginning, and they are whole.
+* the front end that fetches them is killed: one of them fetches them from the beginning then, and they are whole.
 
 A node says which commands it has no role for.
 """
@@ -36,6 +36,8 @@ NODES = ("f1", "f2", "i1", "i2", "m1", "m2", "c1", "c2", "c3")
 CONTAINER, PARTITIONS = "roles", 4
 # Of a lease of a copy, and its renewals (frontend/ops/copies/pending/leases.rs); how often a front end looks for copies.
 LEASE_SECONDS, RENEWED_SECONDS, LOOKS_SECONDS = 30, 10, 10
+# Of a copy: its properties, then its bytes.
+FETCHES = 2
 BODY = bytes(range(256)) * 256
 PIECE = 1024
 
@@ -83,32 +85,39 @@ class SlowSource(Source):
             return (self.fetched[f"/{name}"] or [0])[-1]
 
 
-def harms(cluster, cycles):
-    """What happens in turns: (role, harm)."""
+def harms(cluster, cycles, pending):
+    """What happens in turns: [harm, ...]."""
 
     def of(role):
         return [node for node in cluster.nodes if node.roles == role]
 
-    def kill(role):
-        node = of(role)[0]
-        if role == "manager":
-            node = cluster.until_managing()
+    def kill(node):
         node.kill()
         time.sleep(2)
+
+    def front():
+        if not pending.killed:
+            pending.before_kill()
+        kill(of("front")[0])
 
     def stop():
         node = of("index")[-1]
         node.send(signal.SIGTERM)
         assert node.process.wait(60) == 0, f"exit code {node.process.returncode}"
 
-    def carried(role, harm):
-        def crash(_):
+    def noted(role, harm):
+        def crash():
             cycles.role = role
             harm()
         return crash
 
-    made = [carried(role, lambda role=role: kill(role)) for role in ("manager", "index", "capacity", "front")]
-    return [*made, carried("stopped", stop)]
+    return [
+        noted("manager", lambda: kill(cluster.until_managing())),
+        noted("index", lambda: kill(of("index")[0])),
+        noted("capacity", lambda: kill(of("capacity")[0])),
+        noted("front", front),
+        noted("stopped", stop),
+    ]
 
 
 def spread(cluster, subjects, verdicts):
@@ -123,9 +132,8 @@ def spread(cluster, subjects, verdicts):
 
 def status(node, name):
     """What a front end says of the copy into a blob: (status, bytes copied); None where it cannot say."""
-    service = Account(node.blob_address).service(connection_timeout=2, read_timeout=10)
     try:
-        copy = service.get_blob_client(CONTAINER, name).get_blob_properties().copy
+        copy = container(node).get_blob_client(name).get_blob_properties().copy
     except AzureError:
         return None
     return copy.status, int(copy.progress.partition("/")[0])
@@ -136,37 +144,52 @@ def states(status):
     return [(node["name"], node["state"], node["partitions"]) for node in status["nodes"]]
 
 
-def copies(cluster, verdicts):
-    """Pending copies go on wherever there is a front end."""
-    first, second = [node for node in cluster.nodes if node.has_front_end]
-    names = [f"copied-{number}" for number in range(3)]
-    with SlowSource() as source:
-        container = Account(first.blob_address).service().get_container_client(CONTAINER)
-        begun = {name: container.get_blob_client(name).start_copy_from_url(source.url(name)) for name in names}
-        verdicts.equal("copies are pending", {one["copy_status"] for one in begun.values()}, {"pending"})
-        aborted, *others = names
-        is_shown = wait_until(lambda: all((status(second, name) or ("", 0))[1] > 0 for name in names), 2 * RENEWED_SECONDS, 0.2)
-        verdicts.check("another front end shows their progress", is_shown, "some bytes", [status(second, name) for name in names])
-        at_second = Account(second.blob_address).service().get_container_client(CONTAINER)
-        at_second.get_blob_client(aborted).abort_copy(begun[aborted]["copy_id"])
-        verdicts.equal("aborted there", status(first, aborted)[0], "aborted")
+class Pending:
+    """Copies from a slow source, begun at the front end that is killed first."""
+
+    def __init__(self, cluster, source, verdicts):
+        self.cluster, self.source, self.verdicts = cluster, source, verdicts
+        self.first, self.second = [node for node in cluster.nodes if node.has_front_end]
+        self.aborted, *self.others = [f"copied-{number}" for number in range(3)]
+        self.killed, self.fetches = None, {}
+        blobs = {name: container(self.first).get_blob_client(name) for name in (self.aborted, *self.others)}
+        self.begun = {name: blob.start_copy_from_url(source.url(name)) for name, blob in blobs.items()}
+        verdicts.equal("copies are pending", {one["copy_status"] for one in self.begun.values()}, {"pending"})
+
+    def shown(self, what):
+        """Whether the second front end says this of all copies that are left."""
+        return all(what(status(self.second, name) or ("", 0)) for name in self.others)
+
+    def before_kill(self):
+        """What the second front end shows and does of the copies that the first one fetches."""
+        is_shown = wait_until(lambda: self.shown(lambda copy: copy[1] > 0), 2 * RENEWED_SECONDS, 0.2)
+        self.verdicts.check("another front end shows their progress", is_shown, "some bytes", [status(self.second, name) for name in self.others])
+        container(self.second).get_blob_client(self.aborted).abort_copy(self.begun[self.aborted]["copy_id"])
+        self.verdicts.equal("aborted there", status(self.first, self.aborted)[0], "aborted")
         time.sleep(RENEWED_SECONDS + 2)
-        before = source.pieces(aborted)
+        before = self.source.pieces(self.aborted)
         time.sleep(2)
-        verdicts.equal("it is not fetched any more", source.pieces(aborted), before)
-        fetches = {name: source.fetches(name) for name in others}
-        verdicts.check("each copy is fetched by one front end", set(fetches.values()) == {min(fetches.values())}, "one fetch", fetches)
-        first.kill()
-        began = time.monotonic()
-        again = wait_until(lambda: all(source.fetches(name) > fetches[name] for name in others), LEASE_SECONDS + 2 * LOOKS_SECONDS, 0.2)
-        verdicts.check("after a kill the other front end fetches them", again, "all", {name: source.fetches(name) for name in others})
-        verdicts.figure("fetched again after", f"{time.monotonic() - began:.1f} s")
-        source.fast.set()
-        wait_until(lambda: all((status(second, name) or ("",))[0] == "success" for name in others), 30, 0.2)
-        verdicts.equal("they end", {status(second, name)[0] for name in others}, {"success"})
-        bodies = {at_second.get_blob_client(name).download_blob().readall() == BODY for name in others}
-        verdicts.equal("and are whole", bodies, {True})
-    cluster.start()
+        self.verdicts.equal("it is not fetched any more", self.source.pieces(self.aborted), before)
+        self.fetches = {name: self.source.fetches(name) for name in self.others}
+        self.verdicts.equal("each is fetched once, after its properties", self.fetches, dict.fromkeys(self.others, FETCHES))
+        self.killed = time.monotonic()
+
+    def end(self):
+        """The second front end has taken them up, or the first one after its start."""
+        left = LEASE_SECONDS + 2 * LOOKS_SECONDS - (time.monotonic() - self.killed)
+        again = wait_until(lambda: all(self.source.fetches(name) > self.fetches[name] for name in self.others), max(left, 1), 0.2)
+        self.verdicts.check("after a kill a front end fetches them again", again, "all", {name: self.source.fetches(name) for name in self.others})
+        self.verdicts.figure("fetched again after at most", f"{time.monotonic() - self.killed:.1f} s")
+        self.source.fast.set()
+        wait_until(lambda: self.shown(lambda copy: copy[0] == "success"), 30, 0.2)
+        self.verdicts.equal("they end", {status(self.second, name)[0] for name in self.others}, {"success"})
+        bodies = {container(self.second).get_blob_client(name).download_blob().readall() == BODY for name in self.others}
+        self.verdicts.equal("and are whole", bodies, {True})
+
+
+def container(node):
+    """The container, at a front end."""
+    return Account(node.blob_address).service(connection_timeout=2, read_timeout=10).get_container_client(CONTAINER)
 
 
 def main(options, scratch):
@@ -179,11 +202,13 @@ def main(options, scratch):
         store = load.AzureStore(cluster.account, CONTAINER)
         spread(cluster, everything, verdicts)
         cycles = Cycles(cluster, store, everything, options)
-        kinds = harms(cluster, cycles)
-        cycles.run_all("load, harm, verify", options.cycles, lambda cycle: kinds[cycle % len(kinds)](cycle))
+        with SlowSource() as source:
+            pending = Pending(cluster, source, verdicts)
+            kinds = harms(cluster, cycles, pending)
+            cycles.run_all("load, harm, verify", options.cycles, lambda cycle: kinds[cycle % len(kinds)]())
+            pending.end()
         missed = {role: cycles.doubts[role] for role in ("manager", "capacity")}
         verdicts.equal("blobs in doubt after a kill of who answers nothing", missed, dict.fromkeys(missed, 0))
-        copies(cluster, verdicts)
         shown = {node["name"]: (",".join(node["roles"]), node["serving"], node["groups"] > 0) for node in cluster.status()["nodes"]}
         verdicts.equal("cluster status", shown, {node.name: (node.roles, node.serves, node.roles == "capacity") for node in cluster.nodes})
         named = set(re.findall(r"blockyard_cluster_[a-z_]+", (ROOT / "docs" / "monitoring" / "alerts.cluster.yml").read_text()))

@@ -345,7 +345,7 @@ impl IndexLives {
         let own = LocalRequests::new(InFlight::default(), Arc::clone(&env.clock));
         let requests = ClusterRequests::shared(identity, own, Arc::new(known), env.tasks.clone());
         let capacity = Arc::new(Watched { capacity, watch: watch.clone() });
-        let used = Used { host, capacity, requests };
+        let used = Used { host, capacity, requests, audits: true };
         let reclaim = parts.reclaim(&env, reclaim.clone(), used, &mut Registry::default());
         Ok(Life {
             identity,

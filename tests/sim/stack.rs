@@ -138,7 +138,7 @@ impl Stack {
         let containers = assembly.front.containers();
         let requests = Arc::clone(&assembly.front.requests.all);
         let host = Arc::clone(&assembly.index.host);
-        let used = Used { host, capacity: watched, requests };
+        let used = Used { host, capacity: watched, requests, audits: true };
         let reclaim = assembly.index.reclaim(&env, reclaim, used, &mut registry);
         Ok(Self {
             env,

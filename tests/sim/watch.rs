@@ -161,8 +161,8 @@ impl Capacity for Watched {
         self.capacity.extents().await
     }
 
-    fn is_audited(&self) -> bool {
-        self.capacity.is_audited()
+    fn is_shared(&self) -> bool {
+        self.capacity.is_shared()
     }
 
     fn is_whole(&self) -> bool {

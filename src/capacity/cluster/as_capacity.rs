@@ -64,16 +64,8 @@ impl Capacity for ClusterCapacity {
         self.remove_all(extent).await
     }
 
-    async fn retain(
-        &self,
-        extent: ExtentId,
-        live: &[Range<u64>],
-        audited: Audited,
-    ) -> Result<(), Error> {
-        // Other processes may use bytes that this one does not know of.
-        let (live, whole) = (live.len(), audited == Audited::Whole);
-        tracing::error!(%extent, live, whole, "an audit of a cluster frees nothing");
-        Err(Error::NoAnswer { reason: "audits of clusters are not certain".to_owned() })
+    async fn retain(&self, extent: ExtentId, live: &[Range<u64>], _: Audited) -> Result<(), Error> {
+        self.retain_on_all(extent, live).await
     }
 
     fn frames_of(&self, location: &Location) -> Range<u64> {
@@ -91,10 +83,8 @@ impl Capacity for ClusterCapacity {
         false
     }
 
-    /// Never. Before this changes, a watch of copies must know of processes that come and go while
-    /// it lasts (`index/inflight/cluster.rs`).
-    fn is_audited(&self) -> bool {
-        false
+    fn is_shared(&self) -> bool {
+        true
     }
 
     async fn scrub(&self, extent: ExtentId) -> Result<ScrubReport, Error> {

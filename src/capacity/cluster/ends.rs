@@ -1,6 +1,7 @@
 //! How extents end: fences, seals, removals.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use super::SILENCE_MAX;
 use super::not_recorded;
 use super::of_another_node;
 use super::writers::Writing;
+use crate::capacity::Audited;
 use crate::capacity::CopyId;
 use crate::capacity::CopyInfo;
 use crate::capacity::Error;
@@ -182,6 +184,18 @@ impl ClusterCapacity {
             result = result.and(freed);
         }
         result
+    }
+
+    /// Frees in all copies what is not live. A member that cannot be reached frees it when it asks
+    /// the others what they have freed. No member may believe that it knows all frees then: one that
+    /// has started again since the audit began may have lost some.
+    pub(super) async fn retain_on_all(
+        &self,
+        extent: ExtentId,
+        live: &[Range<u64>],
+    ) -> Result<(), Error> {
+        let part = Audited::Part;
+        self.on_all(extent, |at| async move { at.member.retain(extent, live, part).await }).await
     }
 
     /// Makes a call to all members of an extent that can be reached. It succeeds if it does at one

@@ -256,11 +256,32 @@ impl ClusterCapacity {
         let mut found = Vec::new();
         for GroupAt { record, .. } in self.groups.all() {
             let reachable = self.reachable(&record);
-            let kept = record.id().extents().filter(|extent| !record.is_gone(*extent));
-            let infos = kept.map(|extent| info_of(&reachable, extent));
+            let group = record.id();
+            let mut absent = record.gone();
+            for At { node, member } in &reachable {
+                if let Ok(report) = self.soon(*node, member.report(group)).await {
+                    absent = absent.with(report.absent);
+                    break;
+                }
+            }
+            let kept = group.extents().filter(|extent| !absent.has(*extent));
+            let infos = kept.map(|extent| self.info_of(&reachable, extent));
             found.extend(join_all(infos).await.into_iter().flatten());
         }
         found
+    }
+
+    /// What the first member says that answers. Members compute how much is freed, so it is not
+    /// known here, and on which disk a copy lies is nobody else's concern.
+    async fn info_of(&self, members: &[At], extent: ExtentId) -> Option<ExtentInfo> {
+        for At { node, member } in members {
+            if let Ok(Some(copy)) = self.soon(*node, member.copy(extent)).await {
+                let CopyInfo { kind, state, epoch, end, .. } = copy;
+                let (len, freed, disk) = (end.get(), 0, 0);
+                return Some(ExtentInfo { extent, kind, state, epoch, len, freed, disk });
+            }
+        }
+        None
     }
 
     /// Reads the frames of every copy that can be reached, up to the first damaged one of each.
@@ -298,26 +319,6 @@ impl ClusterCapacity {
         }
         Ok(report)
     }
-}
-
-/// What the first member says that answers. Members compute how much is freed, so it is not known
-/// here, and on which disk a copy lies is nobody else's concern.
-async fn info_of(members: &[At], extent: ExtentId) -> Option<ExtentInfo> {
-    for At { member, .. } in members {
-        if let Ok(Some(copy)) = member.copy(extent).await {
-            let CopyInfo { kind, state, epoch, end, .. } = copy;
-            return Some(ExtentInfo {
-                extent,
-                kind,
-                state,
-                epoch,
-                len: end.get(),
-                freed: 0,
-                disk: 0,
-            });
-        }
-    }
-    None
 }
 
 /// The frames of a copy in a part of its extent. None only if the rest of the part is dead.

@@ -19,8 +19,8 @@ use super::shown::as_text;
 /// How often the coordinator is asked.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Shows the cluster until ctrl-C. The first observation must succeed: a wrong address is told. Later ones
-/// may fail for as long as etcd is away.
+/// Shows the cluster until ctrl-C. The first observation must succeed: a wrong address is told.
+/// Later ones may fail for as long as etcd is away.
 pub(super) async fn watch(args: &ClusterWatchArgs, env: &Env) -> Result<(), CliError> {
     live(!args.json, observe(args, env)).await
 }
@@ -51,7 +51,8 @@ async fn observe(args: &ClusterWatchArgs, env: &Env) -> Result<(), CliError> {
     }
 }
 
-/// The text on an empty screen, with terminal codes. What was there is overwritten, so that nothing flickers.
+/// The text on an empty screen, with terminal codes. What was there is overwritten, so that nothing
+/// flickers.
 fn frame(text: &str) -> String {
     let lines: String = text.lines().map(|line| format!("{line}\x1b[K\r\n")).collect();
     format!("\x1b[H{lines}\x1b[J")

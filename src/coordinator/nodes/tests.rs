@@ -117,6 +117,23 @@ async fn node_has_one_life_at_a_time_and_later_ones_have_higher_incarnations() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_life_that_came_and_went_is_noticed() {
+    let world = World::new();
+    let node = world.add("one").await.unwrap();
+    let last = async || last_life(&*world.coordinator).await.unwrap();
+    let never = last().await;
+    let alive = world.begin(node).await.unwrap();
+    let first = last().await;
+    assert!(first > never);
+    world.wait(60).await;
+    assert_eq!(last().await, first, "that a life goes on is no begin");
+    alive.end().await.unwrap();
+    assert_eq!(last().await, first);
+    world.begin(node).await.unwrap().end().await.unwrap();
+    assert!(last().await > first);
+}
+
+#[tokio::test(start_paused = true)]
 async fn table_shows_who_lives_who_is_away_and_what_operators_want() {
     let world = World::new();
     let table = world.table().await;

@@ -167,8 +167,8 @@ pub struct PendingCopy {
     pub job: CopyJob,
 }
 
-/// Takes or renews the right to carry out a pending copy, and notes how far it is. It is refused with
-/// [`crate::index::Refused::CopyPending`] while another lease has not expired.
+/// Takes or renews the right to carry out a pending copy, and notes how far it is. It is refused
+/// with [`crate::index::Refused::CopyPending`] while another lease has not expired.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseCopy {
     /// The destination.

@@ -50,6 +50,7 @@ mod uploads;
 mod versions;
 mod weight;
 mod write;
+mod write_reply;
 mod written;
 
 pub use accessed::NoteRead;
@@ -105,7 +106,8 @@ pub use uploads::{
     ReadPart, StagePart, StartUpload, UploadCompleted, UploadMarker,
 };
 pub use versions::{SetTier, SnapshotBlob, Snapshotted, UndeleteBlob};
-pub use write::{Write, WriteReply, purge_key};
+pub use write::{Write, purge_key};
+pub use write_reply::WriteReply;
 pub use written::{Deleted, Written};
 
 #[cfg(test)]

@@ -64,8 +64,8 @@ pub enum Running {
         /// Copies noted later do not count.
         before: RequestMark,
     },
-    /// A copy that names bytes of the extent and ran at any time since the watch began. The answer
-    /// is also yes if the watch is unknown.
+    /// A copy that names bytes of the extent and ran at any time since the watch began, in the
+    /// processes that there were then. The answer is also yes if the watch is unknown.
     Copy {
         /// The watch.
         since: CopyWatchId,
@@ -127,6 +127,12 @@ pub trait RunningRequests: Send + Sync + Debug {
     /// # Errors
     /// As [`Self::mark`].
     async fn watch_copies(&self) -> Result<CopyWatchId, Error>;
+
+    /// Whether a watch has seen all copies since it began: no process has come or gone.
+    ///
+    /// # Errors
+    /// As [`Self::mark`].
+    async fn has_seen_all(&self, watch: CopyWatchId) -> Result<bool, Error>;
 
     /// Ends a watch, without waiting for an answer.
     fn end_watch(&self, watch: CopyWatchId);

@@ -9,7 +9,6 @@ use serde::Serialize;
 use crate::index::api::AbortUpload;
 use crate::index::api::AccountChange;
 use crate::index::api::AppendBlock;
-use crate::index::api::AppendedBlock;
 use crate::index::api::ChangeSetting;
 use crate::index::api::CloseContainer;
 use crate::index::api::CommitBlocks;
@@ -17,17 +16,13 @@ use crate::index::api::CompleteUpload;
 use crate::index::api::CreateContainer;
 use crate::index::api::DeleteBlob;
 use crate::index::api::DeleteContainer;
-use crate::index::api::Deleted;
 use crate::index::api::EndCopy;
 use crate::index::api::FillLayer;
 use crate::index::api::IndexTag;
 use crate::index::api::LeaseBlob;
 use crate::index::api::LeaseContainer;
 use crate::index::api::LeaseCopy;
-use crate::index::api::Leased;
 use crate::index::api::NoteRead;
-use crate::index::api::PagesWritten;
-use crate::index::api::PartView;
 use crate::index::api::Place;
 use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
@@ -39,10 +34,7 @@ use crate::index::api::SetTier;
 use crate::index::api::SetUpAccount;
 use crate::index::api::Share;
 use crate::index::api::SharePages;
-use crate::index::api::SharedBlob;
-use crate::index::api::SharedPages;
 use crate::index::api::SnapshotBlob;
-use crate::index::api::Snapshotted;
 use crate::index::api::StageBlock;
 use crate::index::api::StagePart;
 use crate::index::api::StartUpload;
@@ -50,11 +42,7 @@ use crate::index::api::UndeleteBlob;
 use crate::index::api::UpdateBlob;
 use crate::index::api::UpdateContainer;
 use crate::index::api::UpdatePages;
-use crate::index::api::UploadCompleted;
 use crate::index::api::WritePages;
-use crate::index::api::Written;
-use crate::index::record::AccountRecord;
-use crate::index::record::ContainerRecord;
 use crate::types::AccountId;
 use crate::types::AccountName;
 use crate::types::ContainerId;
@@ -434,54 +422,6 @@ pub fn purge_key(account: AccountId, container: ContainerId) -> Bytes {
     key.extend_from_slice(&[0x00, 0x00]);
     key.extend_from_slice(&container.get().to_be_bytes());
     key.into()
-}
-
-/// The answer to a [`Write`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum WriteReply {
-    /// The account, new or not.
-    Account(Box<AccountRecord>),
-    /// A container or blob changed.
-    Written(Written),
-    /// A blob, or some of its rows, was deleted.
-    Deleted(Deleted),
-    /// A container was closed; its record.
-    Closed(Box<ContainerRecord>),
-    /// A lease was acted on.
-    Leased(Leased),
-    /// The content that [`Write::Share`] marked.
-    Shared(Box<SharedBlob>),
-    /// The pages that [`Write::SharePages`] marked.
-    SharedPages(SharedPages),
-    /// The layer that was filled.
-    Layer(u64),
-    /// Pages changed.
-    Pages(PagesWritten),
-    /// A part was staged.
-    PartStaged(Box<PartView>),
-    /// An upload was completed.
-    UploadCompleted(Box<UploadCompleted>),
-    /// A block was appended.
-    Appended(AppendedBlock),
-    /// A snapshot was taken.
-    Snapshotted(Snapshotted),
-    /// Soft-deleted rows were restored.
-    Undeleted {
-        /// Whether more can be restored.
-        has_more: bool,
-    },
-    /// A tier was set.
-    TierSet {
-        /// The blob is on its way out of the archive.
-        pending: bool,
-    },
-    /// Done, without a result.
-    Done,
-    /// How far a purge came.
-    Purged {
-        /// Where to go on; `None` when the container has no rows left in this partition.
-        next: Option<Bytes>,
-    },
 }
 
 #[cfg(test)]

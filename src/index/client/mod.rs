@@ -3,7 +3,7 @@
 //!
 //! 1. `router.rs` sends a request to the owner. If the map was stale, it refreshes the map and
 //!    sends it again (`stale.rs`). `numbers.rs`: in a cluster a write whose outcome is unknown is
-//!    sent again under its number.
+//!    sent again under its number. `settle.rs`: one whose outcome stays unknown is settled.
 //! 2. `follow.rs` keeps the partition map up to date from the coordinator's changes.
 //! 3. `fixed.rs` sends requests to the owners of a given map, without retries; reclaim uses it.
 //! 4. `stripes.rs` merges the pages of the stripes of one range into one page.
@@ -21,6 +21,7 @@ mod fixed;
 mod follow;
 mod numbers;
 mod router;
+mod settle;
 mod stale;
 mod stripes;
 #[cfg(test)]

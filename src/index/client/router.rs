@@ -23,7 +23,6 @@ use crate::index::PartitionMap;
 use crate::index::Read;
 use crate::index::ReadReply;
 use crate::index::ReadRequest;
-use crate::index::Settle;
 use crate::index::Target;
 use crate::index::Write;
 use crate::index::WriteReply;
@@ -35,11 +34,7 @@ use crate::index::client::numbers::WriteNumbers;
 use crate::index::client::stale::PATIENCE;
 use crate::index::client::stale::StaleRetry;
 use crate::index::client::stripes;
-use crate::types::RoutingKey;
 use crate::types::request::Stage;
-
-/// The pause before a process says that writes in doubt are settled, and between two tries.
-const SETTLE_PAUSE: Duration = Duration::from_secs(1);
 
 /// The answer of each owner of a range.
 type Answers<Q> = Vec<Result<<Q as ReadRequest>::Reply, Error>>;
@@ -49,12 +44,12 @@ type Answers<Q> = Vec<Result<<Q as ReadRequest>::Reply, Error>>;
 pub struct Router {
     host: Arc<dyn IndexHost>,
     coordinator: Arc<dyn Coordinator>,
-    env: Env,
+    pub(super) env: Env,
     map: RwLock<Arc<PartitionMap>>,
     /// One task refreshes the map for all requests that found it stale.
     following: tokio::sync::Mutex<MapFollower>,
     /// Numbers the writes, if other processes carry them out.
-    numbers: Option<Arc<WriteNumbers>>,
+    pub(super) numbers: Option<Arc<WriteNumbers>>,
 }
 
 impl Router {
@@ -227,32 +222,6 @@ impl Router {
             self.send(&key, move |target| self.host.write_once(target, id, Arc::clone(write)))
         };
         numbers.begin().send(self.env.clock.as_ref(), attempt).await
-    }
-
-    /// Returns when no attempt of a write that has ended before this call is carried out any more:
-    /// the partition of its `key` has heard that its number is settled. An attempt without an answer
-    /// may still be on its way, for as long as the network and the other process take. Returns at
-    /// once if writes have no numbers, and when the program stops: then its session ends.
-    ///
-    /// Call it after a write with [`Error::NoAnswer`], before what the write needs is given up.
-    pub async fn settle(&self, key: RoutingKey) {
-        let Some(numbers) = &self.numbers else { return };
-        let (ended, stopping) = (numbers.next(), self.env.tasks.stopping());
-        loop {
-            tokio::select! {
-                biased;
-                () = stopping.cancelled() => return,
-                () = self.env.clock.sleep(SETTLE_PAUSE) => {}
-            }
-            // Others that began before may still be sent.
-            if numbers.settled() < ended {
-                continue;
-            }
-            match self.tell(Settle { key: key.clone() }).await {
-                Ok(()) => return,
-                Err(error) => tracing::debug!(%error, "a write in doubt is settled later"),
-            }
-        }
     }
 
     /// Sends a write to the owner of `key`, as the map has it by then.

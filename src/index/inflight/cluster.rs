@@ -56,6 +56,15 @@ pub trait Processes: Send + Sync + Debug {
     /// [`Error::NoAnswer`] if nobody knows now.
     async fn all(&self) -> Result<Vec<NodeIdentity>, Error>;
 
+    /// Exactly those that have a session, after the coordinator was asked, and a number that changes
+    /// when a session begins. The same answer twice means that no process has come or gone in
+    /// between.
+    ///
+    /// # Errors
+    /// [`Error::NoAnswer`] if nobody knows now, or a write is under way of a process without a
+    /// session.
+    async fn settled(&self) -> Result<(BTreeSet<NodeIdentity>, u64), Error>;
+
     /// The way to one of them; `None` if it is not known.
     fn peer(&self, process: NodeIdentity) -> Option<Arc<RemoteNode>>;
 }
@@ -79,11 +88,19 @@ struct Known {
     /// The number of the next mark, and of the next watch.
     next: u64,
     marks: BTreeMap<u64, Each<RequestMark>>,
-    watches: BTreeMap<u64, Each<CopyWatchId>>,
+    watches: BTreeMap<u64, Watched>,
     /// Everything that was noted before these marks has ended.
     ended: Each<RequestMark>,
     /// Since when a process has not answered, or since that was told.
     silent: Each<Duration>,
+}
+
+/// A watch of copies in all processes.
+#[derive(Clone, Debug)]
+struct Watched {
+    each: Each<CopyWatchId>,
+    /// [`Processes::settled`] before it began.
+    since: (BTreeSet<NodeIdentity>, u64),
 }
 
 impl Known {
@@ -212,13 +229,8 @@ impl ClusterRequests {
 
     /// Whether a copy has named the extent since a watch began, as far as that can be excluded.
     async fn was_copied(&self, since: CopyWatchId, extent: ExtentId) -> Result<bool, Error> {
-        let Some(watches) = self.lock().watches.get(&since.0).cloned() else { return Ok(true) };
-        let all: BTreeSet<NodeIdentity> = self.processes.all().await?.into_iter().collect();
-        // What a process has copied that is gone, or that came later, is not known.
-        if !all.iter().eq(watches.keys()) {
-            return Ok(true);
-        }
-        for (process, since) in watches {
+        let Some(watched) = self.lock().watches.get(&since.0).cloned() else { return Ok(true) };
+        for (process, since) in watched.each {
             let asked = Running::Copy { since, extent };
             let answer = if process == self.here {
                 self.own.is_running(asked).await
@@ -296,8 +308,8 @@ impl RunningRequests for ClusterRequests {
     }
 
     async fn watch_copies(&self) -> Result<CopyWatchId, Error> {
-        let mut watches = Each::new();
-        for process in self.processes.all().await? {
+        let (mut watches, since) = (Each::new(), self.processes.settled().await?);
+        for process in since.0.iter().copied() {
             let watch = if process == self.here {
                 self.own.watch_copies().await
             } else {
@@ -313,13 +325,19 @@ impl RunningRequests for ClusterRequests {
         }
         let mut known = self.lock();
         let number = known.number();
-        known.watches.insert(number, watches);
+        known.watches.insert(number, Watched { each: watches, since });
         Ok(CopyWatchId(number))
     }
 
+    async fn has_seen_all(&self, watch: CopyWatchId) -> Result<bool, Error> {
+        let watched = self.lock().watches.get(&watch.0).cloned();
+        let Some(watched) = watched else { return Ok(false) };
+        Ok(self.processes.settled().await? == watched.since)
+    }
+
     fn end_watch(&self, watch: CopyWatchId) {
-        let watches = self.lock().watches.remove(&watch.0).unwrap_or_default();
-        self.end_watches(watches);
+        let watched = self.lock().watches.remove(&watch.0);
+        self.end_watches(watched.map(|watched| watched.each).unwrap_or_default());
     }
 
     /// Noted in this process, whom all others ask.

@@ -92,6 +92,10 @@ impl RunningRequests for LocalRequests {
         Ok(CopyWatchId(self.inflight.begin_watch()))
     }
 
+    async fn has_seen_all(&self, _: CopyWatchId) -> Result<bool, Error> {
+        Ok(true)
+    }
+
     fn end_watch(&self, watch: CopyWatchId) {
         self.inflight.end_watch(watch.0);
     }

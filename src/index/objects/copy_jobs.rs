@@ -98,7 +98,8 @@ fn pending(copy: Option<Box<CopyRecord>>, id: Uuid) -> Result<Box<CopyRecord>, R
     }
 }
 
-/// Gives a lease of a pending copy, or renews it. Progress is no change of the blob: its ETag stays.
+/// Gives a lease of a pending copy, or renews it. Progress is no change of the blob: its ETag
+/// stays.
 pub(super) async fn lease(
     eval: &mut Evaluation<'_>,
     wanted: &LeaseCopy,

@@ -325,6 +325,12 @@ fn too_large() -> Error {
     Error::NoAnswer("the answer of the index is too large".to_owned())
 }
 
+/// The most bytes of the answer to a read, as far as that is known before.
+const fn expected_bytes(read: &Read) -> u32 {
+    // A page of references has megabytes, and costs as much to find.
+    if matches!(read, Read::References(_)) { ANSWER_MAX } else { SMALL_ANSWER }
+}
+
 /// The most bytes of the answer to a write.
 fn answer_bytes(write: &Write) -> u32 {
     let is_row = account_of(write).is_some() || matches!(write, Write::CloseContainer(_));
@@ -395,7 +401,7 @@ impl ClusterIndex {
     /// Reads from a partition of another process.
     async fn read_there(&self, target: Target, read: Read) -> Result<ReadReply, Error> {
         let call = ReadCall { target, read: Shared(Arc::new(read)) };
-        let (began, mut bytes) = (self.clock.monotonic(), SMALL_ANSWER);
+        let (began, mut bytes) = (self.clock.monotonic(), expected_bytes(&call.read.0));
         let node = target.host.node();
         loop {
             match self.call::<calls::Read, _>(node, &call, bytes, CALL_TIME).await {

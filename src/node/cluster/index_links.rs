@@ -1,5 +1,6 @@
 //! How this process reaches the index, and how the others ask it about its requests.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
@@ -9,6 +10,7 @@ use async_trait::async_trait;
 use crate::coordinator;
 use crate::coordinator::Coordinator;
 use crate::coordinator::hosts::HostClaims;
+use crate::coordinator::nodes;
 use crate::coordinator::nodes::NodeAt;
 use crate::coordinator::nodes::NodeTable;
 use crate::env::Env;
@@ -124,6 +126,8 @@ impl Sessions {
 /// The processes that may have running requests.
 #[derive(Debug)]
 struct Known {
+    coordinator: Arc<dyn Coordinator>,
+    claims: Arc<HostClaims>,
     index: Arc<ClusterIndex>,
     sessions: Arc<Sessions>,
     reached: Arc<ReachedNodes>,
@@ -133,6 +137,20 @@ struct Known {
 impl Processes for Known {
     async fn all(&self) -> Result<Vec<NodeIdentity>, Error> {
         self.index.index_clients(&*self.sessions).await
+    }
+
+    async fn settled(&self) -> Result<(BTreeSet<NodeIdentity>, u64), Error> {
+        let unread = |error: coordinator::Error| Error::NoAnswer(error.to_string());
+        // First: a session that begins later changes it.
+        let last = nodes::last_life(&*self.coordinator).await.map_err(unread)?;
+        self.sessions.refresh().await?;
+        // After that: who claims later knows, before it opens a partition, whose session has ended.
+        self.claims.refresh(&*self.coordinator).await.map_err(unread)?;
+        let with_session: BTreeSet<NodeIdentity> = self.sessions.all().into_iter().collect();
+        if !self.all().await?.iter().eq(&with_session) {
+            return Err(Error::NoAnswer("a process comes or goes".to_owned()));
+        }
+        Ok((with_session, last.0))
     }
 
     fn peer(&self, process: NodeIdentity) -> Option<Arc<RemoteNode>> {
@@ -180,7 +198,13 @@ impl IndexServices {
         let index = Arc::new(index);
         let (asked, ends) = (Arc::clone(&served), Arc::clone(&sessions) as Arc<dyn IndexClients>);
         let writers = Arc::new(KnownWriters::new(asked, ends));
-        let known = Known { index: Arc::clone(&index), sessions, reached: Arc::clone(reached) };
+        let known = Known {
+            coordinator: Arc::clone(coordinator),
+            claims: Arc::clone(&claims),
+            index: Arc::clone(&index),
+            sessions,
+            reached: Arc::clone(reached),
+        };
         let all = ClusterRequests::shared(here, own, Arc::new(known), env.tasks.clone());
         let numbers = Some(Arc::new(WriteNumbers::new(here)));
         let requests = Requests { inflight, all, numbers };

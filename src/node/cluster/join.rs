@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
+use crate::capacity::Capacity;
 use crate::capacity::Member;
 use crate::capacity::cluster::ClusterCapacity;
 use crate::capacity::cluster::ClusterParts;
@@ -19,6 +20,7 @@ use crate::capacity::remote::MemberService;
 use crate::capacity::remote::SERVICE;
 use crate::coordinator;
 use crate::coordinator::Coordinator;
+use crate::coordinator::claim::Claim;
 use crate::coordinator::claim::Holder;
 use crate::coordinator::cluster::ClusterRecord;
 use crate::coordinator::hosts::HostClaims;
@@ -33,7 +35,9 @@ use crate::env::Clock;
 use crate::env::Env;
 use crate::env::Tasks;
 use crate::env::net::TcpDial;
+use crate::index;
 use crate::index::FollowedMap;
+use crate::index::IndexHost;
 use crate::index::PartitionControl;
 use crate::index::remote::ClusterPartitions;
 use crate::node::error::NodeError;
@@ -42,6 +46,10 @@ use crate::node::storage::Storage;
 use crate::node::storage::founded;
 use crate::node::storage::node_of;
 use crate::node::storage::set_node;
+use crate::reclaim::CoordinatorPartitions;
+use crate::reclaim::Reclaim;
+use crate::reclaim::ReclaimConfig;
+use crate::reclaim::Setup;
 use crate::rpc::CallerConfig;
 use crate::rpc::ClusterIdentity;
 use crate::rpc::NodeIdentity;
@@ -258,6 +266,23 @@ impl Joined {
             coordinator: Arc::clone(&self.coordinator),
             metrics: self.metrics.clone(),
         }
+    }
+
+    /// Audits the extents of the cluster, under this claim to manage it (ADR 0065).
+    pub(super) fn audits(&self, claim: &Claim, env: &Env) -> Arc<Reclaim> {
+        let coordinator: Arc<dyn Coordinator> = Arc::new(claim.guard());
+        Reclaim::new(Setup {
+            host: Arc::clone(&self.links.index) as Arc<dyn IndexHost>,
+            node: self.identity.node,
+            partitions: Arc::new(CoordinatorPartitions(Arc::clone(&self.coordinator))),
+            capacity: Arc::clone(&self.capacity) as Arc<dyn Capacity>,
+            requests: Arc::clone(&self.links.requests.all),
+            coordinator,
+            env: env.clone(),
+            config: ReclaimConfig::default(),
+            metrics: self.metrics.audits.clone(),
+            index: index::Metrics::default(),
+        })
     }
 
     /// Shows what this node knows of the cluster.

@@ -8,8 +8,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::sync::DropGuard;
 
 use crate::audit_log::AuditLog;
+use crate::coordinator::claim::Claim;
 use crate::coordinator::claim::MANAGES_INDEX;
 use crate::coordinator::claim::Waiting;
 use crate::env::Env;
@@ -121,6 +123,7 @@ impl ManagerSetup {
                 audit_log: self.audit_log.clone(),
                 clock: Arc::clone(&env.clock),
             };
+            let _audits = self.start_audits(&claim);
             let is_lost = tokio::select! {
                 biased;
                 () = stop.cancelled() => false,
@@ -137,6 +140,25 @@ impl ManagerSetup {
             }
             tracing::warn!("this node does not manage the index any more");
         }
+    }
+
+    /// Starts audits, which end when the returned guard is dropped. A panic of one does not end the
+    /// process: the next manager would meet the same.
+    fn start_audits(&self, claim: &Claim) -> DropGuard {
+        let (audits, ended) = (self.joined.audits(claim, &self.env), CancellationToken::new());
+        let (stop, guard) = (ended.clone(), ended.clone().drop_guard());
+        let make = move || {
+            let (audits, ended) = (Arc::clone(&audits), ended.clone());
+            async move {
+                tokio::select! {
+                    biased;
+                    () = ended.cancelled() => {}
+                    () = audits.audits() => {}
+                }
+            }
+        };
+        drop(self.env.supervise("audits of the cluster", stop, make));
+        guard
     }
 
     /// Seals secrets that are sealed under a retired master key, then waits for ever.

@@ -16,6 +16,7 @@ use crate::coordinator::nodes::NodeAt;
 use crate::coordinator::nodes::NodeState;
 use crate::coordinator::nodes::NodeTable;
 use crate::index::FollowedMap;
+use crate::reclaim::ReclaimMetrics;
 use crate::telemetry::Registry;
 use crate::types::NodeId;
 
@@ -30,6 +31,8 @@ pub(super) struct ManagerMetrics {
     pub(super) unfinished: Gauge,
     /// Bytes that repair has had copied.
     pub(super) repaired_bytes: Counter,
+    /// Of its audits.
+    pub(super) audits: ReclaimMetrics,
 }
 
 /// What a node follows.
@@ -61,12 +64,23 @@ impl ClusterMetrics {
     /// Shows all of it.
     pub(super) fn register(self, manager: &ManagerMetrics, registry: &mut Registry) {
         let cluster = registry.sub_registry_with_prefix("cluster");
-        let ManagerMetrics { manages, unfinished, repaired_bytes } = manager.clone();
+        let ManagerMetrics { manages, unfinished, repaired_bytes, audits } = manager.clone();
         cluster.register("manages", "1 at the node that manages the index, else 0", manages);
         let help = "Groups that repair has not finished, at the node that manages, else 0";
         cluster.register("unfinished_groups", help, unfinished);
         let help = "Bytes copied by repair, at the node that manages";
         cluster.register("repaired_bytes", help, repaired_bytes);
+        for (name, help, counter) in [
+            ("audits", "Audits finished, at the node that manages", audits.audits),
+            (
+                "audits_failed",
+                "Audits that ended early; they are tried again",
+                audits.audits_failed,
+            ),
+            ("audited_extents", "Extents audited", audits.audited_extents),
+        ] {
+            cluster.register(name, help, counter);
+        }
         cluster.register_collector(Box::new(self));
     }
 }

@@ -57,7 +57,10 @@ impl IndexRole {
         registry: &mut Registry,
     ) {
         let (parts, config) = (&self.parts, ReclaimConfig::default());
-        let used = Used { host: all, capacity: Arc::clone(&parts.base.capacity), requests };
+        let capacity = Arc::clone(&parts.base.capacity);
+        // In a cluster the node that manages makes them.
+        let audits = !capacity.is_shared();
+        let used = Used { host: all, capacity, requests, audits };
         drop(parts.reclaim(&self.reclaim, config, used, registry));
     }
 

@@ -20,7 +20,7 @@ fn trapped() -> Bench {
     bench.capacity.add(1, Data, Sealed, 20);
     bench.index.must(&put("a", &[location(1, 0, 9)]));
     bench.capacity.trap.store(true, Ordering::Relaxed);
-    drop(Reclaim::start(bench.setup()));
+    drop(Reclaim::start(bench.setup(), true));
     bench
 }
 
@@ -57,7 +57,7 @@ async fn watch_of_the_oldest_read_that_panicked_goes_on_and_warns() {
     let log = CapturedLog::default();
     let _kept = log.begin();
     clock.trap(watch);
-    drop(Reclaim::start(setup));
+    drop(Reclaim::start(setup, true));
     let _stalled = bench.inflight.read(bench.env.clock.monotonic());
     bench.after(watch * 4).await;
     let health = bench.env.tasks.health();

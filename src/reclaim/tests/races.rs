@@ -315,7 +315,7 @@ async fn shared_bytes_in_an_open_extent_come_back_soon_after_they_were_dropped()
     (setup.config.open_waste_min, setup.config.audit_dropped_min) = (10, 9);
     let (delay, soon) = (setup.config.audit_delay, setup.config.audit_soon);
     let writing = bench.inflight.write(ExtentId::new(1));
-    drop(Reclaim::start(setup));
+    drop(Reclaim::start(setup, true));
     bench.after(delay + soon).await;
     assert_eq!(bench.capacity.live(1).len(), 100, "nothing calls for the extent's end yet");
     bench.counted.shared_dropped(9);

@@ -214,7 +214,7 @@ async fn a_round_that_was_cut_off_is_soon_followed_by_a_whole_one() {
     let mut setup = bench.setup();
     setup.config.audit_ranges_max = 25;
     let ReclaimConfig { audit_delay, audit_soon, .. } = setup.config;
-    drop(Reclaim::start(setup));
+    drop(Reclaim::start(setup, true));
     bench.after(audit_delay + SECOND * 5).await;
     assert_eq!(bench.metrics.audits.get(), 1);
     bench.after(audit_soon + SECOND * 5).await;

@@ -86,6 +86,10 @@ impl RunningRequests for Silent {
         self.requests.watch_copies().await
     }
 
+    async fn has_seen_all(&self, watch: CopyWatchId) -> Result<bool, index::Error> {
+        self.requests.has_seen_all(watch).await
+    }
+
     fn end_watch(&self, watch: CopyWatchId) {
         self.requests.end_watch(watch);
     }

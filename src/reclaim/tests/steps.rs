@@ -173,7 +173,7 @@ async fn service_works_by_itself_and_stops() {
     let bench = Bench::new();
     bench.capacity.add(21, Run, Sealed, 10);
     fill_for_audit(&bench);
-    Reclaim::start(bench.setup());
+    Reclaim::start(bench.setup(), true);
     bench.after(SECOND * 100).await;
     assert_eq!(bench.capacity.live(1), tens(&[0, 20, 40, 60]));
     assert_eq!(bench.capacity.live(21).len(), 10, "a run that no record has is reported");
@@ -195,7 +195,7 @@ async fn freed_after_a_slow_pass(
     bench.index.must(&delete("a"));
     bench.after(SECOND * 3).await;
     slow(&bench.index, SECOND * 30);
-    Reclaim::start(bench.setup());
+    Reclaim::start(bench.setup(), true);
     bench.after(SECOND * 2).await;
     slow(&bench.index, Duration::ZERO);
     let began = bench.env.clock.monotonic();

@@ -99,6 +99,17 @@ impl Processes for Known {
         Ok(self.served.index_clients(&*self.sessions))
     }
 
+    /// The front end has one life, and only it copies.
+    async fn settled(&self) -> Result<(BTreeSet<NodeIdentity>, u64), Error> {
+        self.sessions.refresh().await?;
+        let with_session: BTreeSet<NodeIdentity> = self.sessions.all().into_iter().collect();
+        let all: BTreeSet<NodeIdentity> = self.all().await?.into_iter().collect();
+        if all != with_session {
+            return Err(Error::NoAnswer("a process comes or goes".to_owned()));
+        }
+        Ok((with_session, 0))
+    }
+
     fn peer(&self, process: NodeIdentity) -> Option<Arc<RemoteNode>> {
         (process == self.sessions.front).then(|| Arc::clone(&self.front))
     }

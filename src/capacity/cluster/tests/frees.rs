@@ -1,6 +1,7 @@
 //! Frees that copies have missed, and extents of which nothing is used.
 
 use super::*;
+use crate::capacity::Audited;
 use crate::capacity::copies::tests::cluster::Calls;
 use crate::capacity::groups;
 
@@ -88,5 +89,30 @@ fn open_extent_is_not_removed_when_all_of_it_is_freed() {
         let local = cluster.node(1).member();
         assert_eq!(process.remove_dead(&local).await, 0);
         append(&process, extent, first.end, &payload(1, 900)).await.unwrap();
+    });
+}
+
+#[test]
+fn audit_frees_in_all_copies_what_is_not_live() {
+    run(async {
+        let (cluster, process, extent, locations) = filled(45).await;
+        let live = process.frames_of(&locations[1]);
+        cluster.node(3).set_calls(Calls::Lost);
+        process.retain(extent, std::slice::from_ref(&live), Audited::Whole).await.unwrap();
+        cluster.node(3).set_calls(Calls::Answered);
+        for node in [1, 2] {
+            assert!(dead_at(&cluster, node, extent).await >= 50_000, "node {node}");
+        }
+        assert!(dead_at(&cluster, 3, extent).await < 50_000, "it was away");
+        let local = cluster.node(3).member();
+        assert!(process.catch_up_frees(extent, &local).await.unwrap() >= 50_000);
+        assert_eq!(read(&process, &locations[1]).await.unwrap(), payload(3_000, 3_000));
+        read(&process, &locations[0]).await.unwrap_err();
+        // An open extent stays as it is.
+        let open = extent.group().extents().nth(1).unwrap();
+        process.create(open, ExtentKind::Data, ONE).await.unwrap();
+        let appended = append(&process, open, ExtentOffset::START, &payload(900, 9)).await.unwrap();
+        process.retain(open, &[], Audited::Whole).await.unwrap();
+        assert_eq!(read(&process, &appended.locations[0]).await.unwrap(), payload(900, 9));
     });
 }

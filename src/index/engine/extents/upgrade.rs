@@ -39,7 +39,7 @@ pub(crate) async fn upgrade(
     map: &PartitionMap,
 ) -> Result<(), Error> {
     // A cluster never had a release without records.
-    if !capacity.is_audited() {
+    if capacity.is_shared() {
         return Ok(());
     }
     // The extents are listed before the records are read: an extent that is in no record was not

@@ -157,10 +157,16 @@ async fn watch_of_copies_covers_all_processes_that_are_there_throughout() {
     assert!(!runs(&server, &named(ONE)).await);
     front.inflight.copy().met([ONE]);
     assert!(runs(&server, &named(ONE)).await && !runs(&server, &named(TWO)).await);
+    assert!(server.requests.has_seen_all(since).await.unwrap());
     world.end_session(other.identity);
-    assert!(runs(&server, &named(TWO)).await, "what that process has copied is not known");
+    let seen_all = server.requests.has_seen_all(since).await.unwrap();
+    assert!(!seen_all, "what that process has copied is not known");
+    world.begin_session(other.identity);
+    let seen_all = server.requests.has_seen_all(since).await.unwrap();
+    assert!(!seen_all, "one that came and went may have copied too");
     server.requests.end_watch(since);
     world.sleep(1_000).await;
+    assert!(!server.requests.has_seen_all(since).await.unwrap());
     assert!(runs(&server, &named(TWO)).await, "nobody knows any more");
 }
 

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -86,6 +88,8 @@ pub(super) struct World {
     pub(super) clock: Arc<SimClock>,
     pub(super) net: SimNet,
     sessions: Arc<Mutex<BTreeSet<NodeIdentity>>>,
+    /// How many sessions have begun.
+    begun: Arc<AtomicU64>,
     /// The node that serves the partition.
     serving: Arc<Mutex<u64>>,
     claims: Arc<HostClaims>,
@@ -94,12 +98,13 @@ pub(super) struct World {
 impl World {
     pub(super) fn new() -> Self {
         let (clock, net) = (Arc::new(SimClock::new()), SimNet::new(1));
-        let (sessions, serving, claims) = Default::default();
-        Self { clock, net, sessions, serving, claims }
+        let (sessions, begun, serving, claims) = Default::default();
+        Self { clock, net, sessions, begun, serving, claims }
     }
 
     pub(super) fn begin_session(&self, process: NodeIdentity) {
         self.sessions.lock().unwrap().insert(process);
+        self.begun.fetch_add(1, Ordering::SeqCst);
     }
 
     pub(super) fn end_session(&self, process: NodeIdentity) {
@@ -185,6 +190,11 @@ impl Processes for Seen {
     async fn all(&self) -> Result<Vec<NodeIdentity>, Error> {
         let index = self.index.lock().unwrap().clone().unwrap();
         index.index_clients(&self.world).await
+    }
+
+    async fn settled(&self) -> Result<(BTreeSet<NodeIdentity>, u64), Error> {
+        let with_session = self.world.all().into_iter().collect();
+        Ok((with_session, self.world.begun.load(Ordering::SeqCst)))
     }
 
     fn peer(&self, process: NodeIdentity) -> Option<Arc<RemoteNode>> {

@@ -2,8 +2,8 @@
 //! the lease (ADR 0064).
 //!
 //! A lease keeps two processes from fetching a source at the same time. Nothing depends on it: the
-//! first end of a copy that is committed counts, and a second one frees its bytes. So a process whose
-//! lease has expired goes on until it hears that another one has taken the copy.
+//! first end of a copy that is committed counts, and a second one frees its bytes. So a process
+//! whose lease has expired goes on until it hears that another one has taken the copy.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -47,8 +47,8 @@ impl Leases {
         Self { front, id }
     }
 
-    /// Whether this process does not carry out this copy, and no other one has a lease of it, as far
-    /// as the clock of this one can tell.
+    /// Whether this process does not carry out this copy, and no other one has a lease of it, as
+    /// far as the clock of this one can tell.
     pub(super) fn may_take(&self, job: &CopyJob) -> bool {
         let now = self.front.env.clock.now();
         let is_free = |lease: CopyLease| lease.id == self.id || lease.until <= now;
