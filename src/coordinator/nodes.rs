@@ -382,7 +382,8 @@ impl Alive {
         self.coordinator.close_session(self.session).await
     }
 
-    /// Begins the life if the condition holds, and notes that one has begun. Returns whether it did.
+    /// Begins the life if the condition holds, and notes that one has begun. Returns whether it
+    /// did.
     async fn put_first(&mut self, when: Compare) -> Result<bool, Error> {
         let number = self.life.incarnation.get().to_be_bytes().to_vec();
         let noted = Op::Put(Bytes::from_static(LAST_LIFE), number.into());

@@ -85,8 +85,8 @@ async fn save(reclaim: &Reclaim, cursor: Option<Cursor>) -> bool {
 /// the end of the walk may still be streamed by a read that looked them up before, so each extent
 /// waits for the reads that name it (`index/inflight/reads.rs`).
 ///
-/// In a cluster all of this holds for the processes that have a session at the beginning of the walk
-/// and at its end. Only these can make copies (ADR 0065).
+/// In a cluster all of this holds for the processes that have a session at the beginning of the
+/// walk and at its end. Only these can make copies (ADR 0065).
 ///
 /// The list, the watch of copies and the mark of reads belong to one walk. A later walk uses
 /// nothing that an earlier one found.

@@ -141,7 +141,8 @@ impl Reclaim {
         busy
     }
 
-    /// Makes audits, until the program stops. It may be dropped at any time: another process goes on.
+    /// Makes audits, until the program stops. It may be dropped at any time: another process goes
+    /// on.
     pub async fn audits(self: Arc<Self>) {
         let mut pause = self.config.audit_delay;
         let mut after_failure = self.config.audit_delay;

@@ -187,8 +187,8 @@ impl ClusterCapacity {
     }
 
     /// Frees in all copies what is not live. A member that cannot be reached frees it when it asks
-    /// the others what they have freed. No member may believe that it knows all frees then: one that
-    /// has started again since the audit began may have lost some.
+    /// the others what they have freed. No member may believe that it knows all frees then: one
+    /// that has started again since the audit began may have lost some.
     pub(super) async fn retain_on_all(
         &self,
         extent: ExtentId,

@@ -56,8 +56,8 @@ pub trait Processes: Send + Sync + Debug {
     /// [`Error::NoAnswer`] if nobody knows now.
     async fn all(&self) -> Result<Vec<NodeIdentity>, Error>;
 
-    /// Exactly those that have a session, after the coordinator was asked, and a number that changes
-    /// when a session begins. The same answer twice means that no process has come or gone in
+    /// Exactly those that have a session, after the coordinator was asked, and a number that
+    /// changes when a session begins. The same answer twice means that no process has come or gone in
     /// between.
     ///
     /// # Errors
