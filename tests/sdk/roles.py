@@ -11,7 +11,7 @@ Meanwhile copies from a slow source are pending, which were begun at one front e
 * one that is aborted there is not fetched any more;
 * the front end that fetches them is killed: one of them fetches them from the beginning then, and they are whole.
 
-A node says which commands it has no role for.
+A node says which commands it has no role for. Without --small, bytes that copies shared are freed by an audit.
 """
 
 import collections
@@ -40,6 +40,8 @@ LEASE_SECONDS, RENEWED_SECONDS, LOOKS_SECONDS = 30, 10, 10
 FETCHES = 2
 BODY = bytes(range(256)) * 256
 PIECE = 1024
+# From the begin of a manager to the end of its first audit.
+AUDIT_SECONDS = 180
 
 
 class Cycles(load.Cycles):
@@ -192,6 +194,30 @@ def container(node):
     return Account(node.blob_address).service(connection_timeout=2, read_timeout=10).get_container_client(CONTAINER)
 
 
+def shared_space(cluster, verdicts):
+    """Bytes that copies share are freed in all copies when nobody names them: the node that manages audits a minute after it began."""
+    box, names = container(next(node for node in cluster.nodes if node.has_front_end)), [f"shared-{number}" for number in range(40)]
+    holders = [node for node in cluster.nodes if node.roles == "capacity"]
+
+    def freed():
+        return min(node.metrics()["blockyard_capacity_freed_bytes_total"] for node in holders)
+
+    for name in names:
+        box.upload_blob(name, BODY * 32, overwrite=True)
+        box.get_blob_client(f"{name}-copy").start_copy_from_url(box.get_blob_client(name).url)
+    for name in names:
+        box.delete_blob(name)
+        box.delete_blob(f"{name}-copy")
+    # Only sealed extents are audited, and those of a writer that is gone are sealed. The next start has freed nothing yet.
+    for node in cluster.nodes:
+        node.kill()
+    cluster.start()
+    wanted = len(names) * len(BODY) * 32
+    verdicts.check("shared bytes are freed at every node with copies", wait_until(lambda: freed() >= wanted, AUDIT_SECONDS, 1), wanted, freed())
+    audits = sum(node.metrics()["blockyard_cluster_audits_total"] for node in cluster.nodes)
+    verdicts.check("by an audit", audits > 0, "some", audits)
+
+
 def main(options, scratch):
     verdicts = Verdicts(f"each role in a process of its own, {options.cycles} cycles, {options.threads} threads")
     other = Server(options.binary, [scratch / "other"], scratch / "other.log")
@@ -207,6 +233,8 @@ def main(options, scratch):
             kinds = harms(cluster, cycles, pending)
             cycles.run_all("load, harm, verify", options.cycles, lambda cycle: kinds[cycle % len(kinds)]())
             pending.end()
+        if not options.small:
+            shared_space(cluster, verdicts)
         missed = {role: cycles.doubts[role] for role in ("manager", "capacity")}
         verdicts.equal("blobs in doubt after a kill of who answers nothing", missed, dict.fromkeys(missed, 0))
         shown = {node["name"]: (",".join(node["roles"]), node["serving"], node["groups"] > 0) for node in cluster.status()["nodes"]}

@@ -18,6 +18,7 @@ use crate::index::api::NewBlobFields;
 use crate::index::api::NewContent;
 use crate::index::api::PutBlob;
 use crate::index::api::PutCopy;
+use crate::index::api::ResealCopy;
 use crate::index::api::SettingChange;
 use crate::index::api::StagePart;
 use crate::index::api::StartUpload;
@@ -60,9 +61,8 @@ fn of(write: &Write) -> usize {
         Write::FillLayer(fill) => fill_layer(fill),
         Write::EndCopy(end) => end_copy(end),
         Write::LeaseCopy(lease) => bytes(lease.blob.as_bytes()),
-        Write::ResealCopy(reseal) => {
-            bytes(reseal.blob.as_bytes()) + secret(&reseal.from) + secret(&reseal.to)
-        }
+        Write::Settle { key } => bytes(key.as_bytes()),
+        Write::ResealCopy(reseal) => reseal_copy(reseal),
         Write::StageBlock(stage) => guarded(&stage.key, &stage.guard) + content(&stage.content),
         Write::CommitBlocks(commit) => commit_blocks(commit),
         Write::StartUpload(start) => start_upload(start),
@@ -119,7 +119,6 @@ fn of(write: &Write) -> usize {
         Write::CreateAccount { name, .. } | Write::DeleteAccount { name, .. } => {
             text(name.as_str())
         }
-        Write::Settle { key } => bytes(key.as_bytes()),
         Write::ForgetContainer { .. } | Write::Prove => 0,
     };
     FIXED + more
@@ -194,6 +193,10 @@ fn complete_upload(complete: &CompleteUpload) -> usize {
 fn fill_layer(fill: &FillLayer) -> usize {
     let spans = fill.spans.iter().filter_map(|span| span.content.as_ref()).map(content);
     bytes(fill.blob.as_bytes()) + list(&fill.spans) + spans.sum::<usize>()
+}
+
+fn reseal_copy(reseal: &ResealCopy) -> usize {
+    bytes(reseal.blob.as_bytes()) + secret(&reseal.from) + secret(&reseal.to)
 }
 
 fn end_copy(end: &EndCopy) -> usize {

@@ -2,10 +2,12 @@
 //! partitions that the map gives to it, answers clients as soon as there are partitions, and
 //! manages the index once it has the claim to do so.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::admin::Phase;
+use crate::coordinator::Coordinator;
 use crate::coordinator::cluster::ClusterError;
 use crate::coordinator::cluster::ClusterRecord;
 use crate::env::Env;
@@ -35,11 +37,49 @@ use super::manage::ManagerTask;
 use super::serve::IndexSetup;
 use super::serve::IndexTask;
 use super::settings::NodeSettings;
+use super::settings::Place;
 use super::settings::Proof;
 use super::token::redeem;
 
 /// How often it is looked at whether this node can answer.
 const READINESS_EVERY: Duration = Duration::from_millis(100);
+
+/// What a node needs of the master keys.
+#[derive(Debug, Default)]
+struct Keys {
+    secrets: Option<Secrets>,
+    /// Issues its certificate.
+    authority: Option<Arc<Authority>>,
+}
+
+/// Opens the master key file, if the node needs it. A token gets it.
+async fn keys(
+    (env, coordinator, cluster): (&Env, &dyn Coordinator, &ClusterRecord),
+    place: &Place,
+    (file, token): (&Path, Option<&str>),
+) -> Result<Keys, NodeError> {
+    let has_certificate = place.proof == Proof::Certificates;
+    let has_secrets = place.roles.has_some(NodeRoles::FRONT.with(NodeRoles::MANAGER));
+    if !has_secrets && !has_certificate {
+        return Ok(Keys::default());
+    }
+    if let Some(token) = token.filter(|token| !token.is_empty())
+        && master_key::read(file)?.is_none()
+    {
+        master_key::write(file, &redeem(coordinator, token).await?)?;
+        tracing::info!(path = %file.display(), "the token gave the master key file");
+    }
+    // `cluster init` has made it. A node that made one would have another ring than others.
+    let ring = master_key::open_for_check(file, coordinator).await?;
+    let ring = ring.ok_or(ClusterError::NotMade)?;
+    let mut authority = None;
+    if has_certificate {
+        let opened = Authority::open(coordinator, &ring, cluster, env.clock.now()).await?;
+        authority = Some(Arc::new(opened));
+    }
+    let secrets = has_secrets.then(|| Secrets::new(ring, Arc::clone(&env.rand)));
+    Ok(Keys { secrets, authority })
+}
 
 /// A node of a cluster.
 #[derive(Debug)]
@@ -82,27 +122,9 @@ impl ClusterNode {
         let cluster = ClusterRecord::read(&*coordinator).await?;
         let owner = Owner::Cluster(cluster);
         let storage = foundation.open_storage(&config, owner, &mut registry).await?;
-        let has_certificate = place.proof == Proof::Certificates;
-        let has_secrets = roles.has_some(NodeRoles::FRONT.with(NodeRoles::MANAGER));
-        let (mut secrets, mut authority) = (None, None);
-        if has_secrets || has_certificate {
-            let file = &config.master_key_file;
-            let now = env.clock.now();
-            if let Some(token) = settings.token.as_deref().filter(|token| !token.is_empty())
-                && master_key::read(file)?.is_none()
-            {
-                master_key::write(file, &redeem(&*coordinator, token).await?)?;
-                tracing::info!(path = %file.display(), "the token gave the master key file");
-            }
-            // `cluster init` has made it. A node that made one would have another ring than others.
-            let ring = master_key::open_for_check(file, &*coordinator).await?;
-            let ring = ring.ok_or(ClusterError::NotMade)?;
-            if has_certificate {
-                let opened = Authority::open(&*coordinator, &ring, &cluster, now).await?;
-                authority = Some(Arc::new(opened));
-            }
-            secrets = has_secrets.then(|| Secrets::new(ring, Arc::clone(&env.rand)));
-        }
+        let (file, token) = (&config.master_key_file, settings.token.as_deref());
+        let Keys { secrets, authority } =
+            keys((&env, &*coordinator, &cluster), &place, (file, token)).await?;
         // Until it is bound, calls of other nodes are refused rather than kept waiting.
         let listener = bind(place.listen, "--node-listen").await?;
         let (storage_of, place) = (&storage, &place);
