@@ -104,8 +104,8 @@ fn audit_frees_in_all_copies_what_is_not_live() {
             assert!(dead_at(&cluster, node, extent).await >= 50_000, "node {node}");
         }
         assert!(dead_at(&cluster, 3, extent).await < 50_000, "it was away");
-        let local = cluster.node(3).member();
-        assert!(process.catch_up_frees(extent, &local).await.unwrap() >= 50_000);
+        let (local, there) = (cluster.node(3).member(), cluster.process(Some(3)).await);
+        assert!(there.catch_up_frees(extent, &local).await.unwrap() >= 50_000);
         assert_eq!(read(&process, &locations[1]).await.unwrap(), payload(3_000, 3_000));
         read(&process, &locations[0]).await.unwrap_err();
         // An open extent stays as it is.

@@ -135,7 +135,10 @@ async fn copy_that_another_process_carries_out_is_left_alone() {
     assert_eq!(rig.copy().copied, 7, "any front end shows it");
     other.carry_out(rig.pending.clone(), rig.place(&other)).await;
     assert_eq!(rig.copy().status, CopyStatus::Pending);
-    drop(rig.place(&other));
+    let now = other.front.env.clock.monotonic();
+    let early = other.front.copies.take_up(ID, AccountId::new(9), now);
+    assert!(early.is_none(), "it is not looked at again at once");
+    other.front.env.clock.sleep(LOOKS_EVERY).await;
     rig.pass(LEASE);
     other.carry_out(rig.pending.clone(), rig.place(&other)).await;
     assert_eq!(rig.copy().status, CopyStatus::Failed, "its source cannot be unsealed");
