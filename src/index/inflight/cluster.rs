@@ -57,8 +57,8 @@ pub trait Processes: Send + Sync + Debug {
     async fn all(&self) -> Result<Vec<NodeIdentity>, Error>;
 
     /// Exactly those that have a session, after the coordinator was asked, and a number that
-    /// changes when a session begins. The same answer twice means that no process has come or gone in
-    /// between.
+    /// changes when a session begins. The same answer twice means that no process has come or gone
+    /// in between.
     ///
     /// # Errors
     /// [`Error::NoAnswer`] if nobody knows now, or a write is under way of a process without a

@@ -22,10 +22,12 @@ use crate::index::CopyLease;
 use crate::index::LeaseCopy;
 use crate::index::PendingCopy;
 
-use super::LOOKS_EVERY;
-use super::again_later;
-use super::carry_out;
+use super::work::again_later;
+use super::work::carry_out;
 
+/// How often copies are looked for that no other process carries out any more, and copies in
+/// partitions that did not answer.
+pub(super) const LOOKS_EVERY: Duration = Duration::from_secs(10);
 /// How long a lease lasts. After the death of its process the copy waits for that time.
 pub(super) const LEASE: Duration = Duration::from_secs(30);
 /// How often it is renewed. Clients see progress that is so old at most.

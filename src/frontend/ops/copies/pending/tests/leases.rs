@@ -1,7 +1,9 @@
 //! Leases of copies: two front ends over one partition.
 
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
+use crate::frontend::copies::Place;
 use crate::frontend::ops::copies::pending::leases::LEASE;
 use crate::frontend::ops::copies::pending::leases::RENEWED_EVERY;
 use crate::frontend::ops::tests::Gated;
@@ -18,6 +20,7 @@ use crate::index::NewContent;
 use crate::index::PutCopy;
 use crate::index::ReadBlob;
 use crate::types::BlobKey;
+use crate::types::BlobKind;
 use crate::types::BlobName;
 use crate::types::BlobProperties;
 use crate::types::Collation;
