@@ -34,6 +34,8 @@ from lib.source import Source
 
 NODES = ("f1", "f2", "i1", "i2", "m1", "m2", "c1", "c2", "c3")
 CONTAINER, PARTITIONS = "roles", 4
+# The listing of the first one is checked.
+COPIES = "copies"
 # Of a lease of a copy, and its renewals (frontend/ops/copies/pending/leases.rs); how often a front end looks for copies.
 LEASE_SECONDS, RENEWED_SECONDS, LOOKS_SECONDS = 30, 10, 10
 # Of a copy: its properties, then its bytes.
@@ -154,6 +156,7 @@ class Pending:
         self.first, self.second = [node for node in cluster.nodes if node.has_front_end]
         self.aborted, *self.others = [f"copied-{number}" for number in range(3)]
         self.killed, self.fetches = None, {}
+        container(self.first).create_container()
         blobs = {name: container(self.first).get_blob_client(name) for name in (self.aborted, *self.others)}
         self.begun = {name: blob.start_copy_from_url(source.url(name)) for name, blob in blobs.items()}
         verdicts.equal("copies are pending", {one["copy_status"] for one in self.begun.values()}, {"pending"})
@@ -190,8 +193,8 @@ class Pending:
 
 
 def container(node):
-    """The container, at a front end."""
-    return Account(node.blob_address).service(connection_timeout=2, read_timeout=10).get_container_client(CONTAINER)
+    """The container of copies, at a front end."""
+    return Account(node.blob_address).service(connection_timeout=2, read_timeout=10).get_container_client(COPIES)
 
 
 def shared_space(cluster, verdicts):

@@ -11,9 +11,9 @@ BYTES_MAX = 8 << 20
 
 
 def sealed(folder):
-    """The files of sealed extents that were never compacted and are quickly read, the largest first."""
+    """The files of sealed extents that were never compacted and are quickly read, those first that have the most bytes that were not freed."""
     files = [path for path in pathlib.Path(folder).rglob("extents/*/*.x") if path.stat().st_size <= BYTES_MAX and _is_plain(path)]
-    return sorted(files, key=lambda path: path.stat().st_size, reverse=True)
+    return sorted(files, key=lambda path: path.stat().st_blocks, reverse=True)
 
 
 def _slot(path):
