@@ -63,7 +63,7 @@ pub enum Write {
         /// Whether its containers may have public access.
         anonymous: bool,
     },
-    /// Changes an account; answers [`WriteReply::Account`].
+    /// Changes an account; answers [`Account`](super::WriteReply::Account).
     UpdateAccount {
         /// The name.
         name: AccountName,
@@ -88,7 +88,8 @@ pub enum Write {
     DeleteContainer(DeleteContainer),
     /// Restore Container.
     RestoreContainer(RestoreContainer),
-    /// Before a container is deleted that must be empty; answers [`WriteReply::Closed`].
+    /// Before a container is deleted that must be empty; answers
+    /// [`Closed`](super::WriteReply::Closed).
     CloseContainer(CloseContainer),
     /// The container is not deleted after all.
     ReopenContainer(ReopenContainer),
@@ -98,11 +99,12 @@ pub enum Write {
     PutBlob(PutBlob),
     /// Put Blob From URL, Copy Blob: the part of the destination.
     PutCopy(Box<PutCopy>),
-    /// A copy by reference: the part of the source; answers [`WriteReply::Shared`].
+    /// A copy by reference: the part of the source; answers [`Shared`](super::WriteReply::Shared).
     Share(Box<Share>),
-    /// A copy of pages by reference: the part of the source; answers [`WriteReply::SharedPages`].
+    /// A copy of pages by reference: the part of the source; answers
+    /// [`SharedPages`](super::WriteReply::SharedPages).
     SharePages(Box<SharePages>),
-    /// Pages of a copy; answers [`WriteReply::Layer`].
+    /// Pages of a copy; answers [`Layer`](super::WriteReply::Layer).
     FillLayer(FillLayer),
     /// A pending copy ends.
     EndCopy(Box<EndCopy>),
@@ -121,19 +123,19 @@ pub enum Write {
     CommitBlocks(CommitBlocks),
     /// An upload is started.
     StartUpload(Box<StartUpload>),
-    /// A part of an upload; answers [`WriteReply::PartStaged`].
+    /// A part of an upload; answers [`PartStaged`](super::WriteReply::PartStaged).
     StagePart(StagePart),
-    /// An upload becomes the blob; answers [`WriteReply::UploadCompleted`].
+    /// An upload becomes the blob; answers [`UploadCompleted`](super::WriteReply::UploadCompleted).
     CompleteUpload(Box<CompleteUpload>),
     /// An upload is aborted.
     AbortUpload(AbortUpload),
-    /// Append Block; answers [`WriteReply::Appended`].
+    /// Append Block; answers [`Appended`](super::WriteReply::Appended).
     AppendBlock(AppendBlock),
     /// Append Blob Seal.
     SealBlob(SealBlob),
-    /// Put Page; answers [`WriteReply::Pages`].
+    /// Put Page; answers [`Pages`](super::WriteReply::Pages).
     WritePages(WritePages),
-    /// Set Blob Properties of a page blob; answers [`WriteReply::Pages`].
+    /// Set Blob Properties of a page blob; answers [`Pages`](super::WriteReply::Pages).
     UpdatePages(UpdatePages),
     /// Set Blob Properties, Set Blob Metadata.
     UpdateBlob(UpdateBlob),
@@ -143,7 +145,7 @@ pub enum Write {
     LeaseBlob(LeaseBlob),
     /// Snapshot Blob.
     SnapshotBlob(SnapshotBlob),
-    /// Undelete Blob; answers [`WriteReply::Undeleted`].
+    /// Undelete Blob; answers [`Undeleted`](super::WriteReply::Undeleted).
     UndeleteBlob(UndeleteBlob),
     /// Set Blob Tier.
     SetTier(SetTier),
@@ -169,7 +171,7 @@ pub enum Write {
     },
     /// Reclaim: removes up to `limit` blobs' rows of a deleted container, starting at its lowest;
     /// answers
-    /// [`WriteReply::Purged`].
+    /// [`Purged`](super::WriteReply::Purged).
     PurgeContainer {
         /// The account.
         account: AccountId,
@@ -203,7 +205,7 @@ pub enum Write {
     /// Commits an empty change. It decides the outcome of earlier writes that were answered with
     /// `Error::Unavailable`.
     Prove,
-    /// Makes an account with all that it has; answers [`WriteReply::Account`].
+    /// Makes an account with all that it has; answers [`Account`](super::WriteReply::Account).
     SetUpAccount(SetUpAccount),
 }
 
