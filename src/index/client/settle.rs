@@ -16,8 +16,8 @@ impl Router {
     /// Returns at once if writes have no numbers, and false when the program stops: until its
     /// session ends, such attempts are carried out.
     ///
-    /// Call it after a write with [`NoAnswer`](crate::index::Error::NoAnswer), before what the write
-    /// needs is given up.
+    /// Call it after a write with [`NoAnswer`](crate::index::Error::NoAnswer), before what the
+    /// write needs is given up.
     pub async fn settle(&self, key: RoutingKey) -> bool {
         let Some(numbers) = &self.numbers else { return true };
         let (ended, stopping) = (numbers.next(), self.env.tasks.stopping());
